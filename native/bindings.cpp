@@ -1,0 +1,312 @@
+// NumPy in, NumPy out: the only file that knows of Python.
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "forest.hpp"
+#include "predict.hpp"
+#include "scale.hpp"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace {
+
+using namespace lhtree;
+
+template <class T, int n_dim>
+using Input = nb::ndarray<const T, nb::ndim<n_dim>, nb::c_contig, nb::device::cpu>;
+template <class T, int n_dim>
+using Output = nb::ndarray<nb::numpy, T, nb::ndim<n_dim>, nb::c_contig>;
+using OptionalWeight = std::optional<Input<double, 1>>;
+
+/// Hand a vector to NumPy without a copy.
+template <class T, int n_dim = 1>
+Output<T, n_dim> to_numpy(std::vector<T> values, std::array<std::size_t, n_dim> shape) {
+  auto owned = std::make_unique<std::vector<T>>(std::move(values));
+  T* data = owned->data();
+  nb::capsule owner(owned.get(), [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
+  owned.release();
+  return Output<T, n_dim>(data, n_dim, shape.data(), owner);
+}
+
+template <class T>
+Output<T, 1> to_numpy(std::vector<T> values) {
+  const std::size_t n = values.size();
+  return to_numpy<T, 1>(std::move(values), {n});
+}
+
+/// A field of a Python object as an array of the given type, never converted.
+template <class T, int n_dim = 1>
+Input<T, n_dim> get_array(nb::handle object, const char* name) {
+  Input<T, n_dim> array;
+  if (!nb::try_cast(object.attr(name), array, false))
+    throw std::invalid_argument(std::string("the forest's array '") + name +
+                                "' has the wrong type, order or number of dimensions");
+  return array;
+}
+
+/// A forest's arrays, kept alive, with their lengths checked against each other.
+struct ForestHandle {
+  Input<std::int64_t, 1> tree_start, start, feature_start;
+  Input<std::int32_t, 1> target, left, feature;
+  Input<double, 1> weight, center, threshold, norm, mean, deviation;
+
+  explicit ForestHandle(nb::handle forest)
+      : tree_start(get_array<std::int64_t>(forest, "tree_start")),
+        start(get_array<std::int64_t>(forest, "start")),
+        feature_start(get_array<std::int64_t>(forest, "feature_start")),
+        target(get_array<std::int32_t>(forest, "target")),
+        left(get_array<std::int32_t>(forest, "left")),
+        feature(get_array<std::int32_t>(forest, "feature")),
+        weight(get_array<double>(forest, "weight")),
+        center(get_array<double>(forest, "center")),
+        threshold(get_array<double>(forest, "threshold")),
+        norm(get_array<double>(forest, "norm")),
+        mean(get_array<double>(forest, "column_mean")),
+        deviation(get_array<double>(forest, "column_deviation")) {
+    const std::size_t n_nodes = left.size();
+    const bool is_whole =
+        tree_start.size() == target.size() + 1 && start.size() == n_nodes + 1 &&
+        feature_start.size() == n_nodes + 1 && threshold.size() == n_nodes &&
+        norm.size() == n_nodes && center.size() == weight.size() &&
+        deviation.size() == mean.size() &&
+        tree_start(target.size()) == static_cast<std::int64_t>(n_nodes) &&
+        start(n_nodes) == static_cast<std::int64_t>(weight.size()) &&
+        feature_start(n_nodes) == static_cast<std::int64_t>(feature.size());
+    if (!is_whole) throw std::invalid_argument("the arrays of the forest do not fit together");
+  }
+
+  ForestView view() const {
+    return {static_cast<std::int64_t>(target.size()), static_cast<std::int64_t>(mean.size()),
+            tree_start.data(), target.data(), left.data(), start.data(), feature_start.data(),
+            feature.data(), weight.data(), center.data(), threshold.data(), norm.data()};
+  }
+  Scaling scaling() const { return {mean.data(), deviation.data()}; }
+};
+
+Plan read_plan(nb::handle plan) {
+  Plan result;
+  const auto read = [plan](const char* name, auto& value) {
+    value = nb::cast<std::remove_reference_t<decltype(value)>>(plan.attr(name));
+  };
+  read("seed", result.seed);
+  read("first_member", result.first_member);
+  read("beta", result.beta);
+  read("target", result.target);
+  read("n_draws", result.n_draws);
+  read("bootstrap", result.bootstrap);
+  read("balance", result.balance);
+  read("n_classes", result.n_classes);
+  read("alpha", result.rules.alpha);
+  read("gamma", result.rules.gamma);
+  read("min_samples_split", result.rules.min_samples_split);
+  read("max_depth", result.rules.max_depth);
+  read("min_weight_fraction_leaf", result.rules.min_weight_fraction_leaf);
+  read("n_columns", result.rules.n_columns);
+  read("n_columns_per_tree", result.rules.n_columns_per_tree);
+  return result;
+}
+
+/// Lets Python handle signals (Ctrl-C) and hear of progress while threads work.
+Poll make_poll(nb::handle progress) {
+  return [progress, last = std::int64_t{-1}](std::int64_t n_done) mutable {
+    nb::gil_scoped_acquire locked;
+    if (PyErr_CheckSignals() != 0) throw nb::python_error();
+    if (!progress.is_none() && n_done != last) progress(last = n_done);
+  };
+}
+
+const double* weight_of(const OptionalWeight& weight) { return weight ? weight->data() : nullptr; }
+
+void check_length(std::size_t length, std::size_t n_rows, const char* name) {
+  if (length != n_rows)
+    throw std::invalid_argument(std::string(name) + " must have one entry per row");
+}
+
+nb::dict to_dict(Forest forest) {
+  nb::dict result;
+  const std::size_t n_nodes = forest.left.size();
+  result["tree_start"] = to_numpy(std::move(forest.tree_start));
+  result["target"] = to_numpy(std::move(forest.target));
+  result["left"] = to_numpy(std::move(forest.left));
+  result["start"] = to_numpy(std::move(forest.start));
+  result["feature_start"] = to_numpy(std::move(forest.feature_start));
+  result["feature"] = to_numpy(std::move(forest.feature));
+  result["weight"] = to_numpy(std::move(forest.weight));
+  result["center"] = to_numpy(std::move(forest.center));
+  result["deviation"] = to_numpy(std::move(forest.deviation));
+  result["threshold"] = to_numpy(std::move(forest.threshold));
+  result["norm"] = to_numpy(std::move(forest.norm));
+  result["share"] = to_numpy(std::move(forest.share));
+  result["n_samples"] = to_numpy(std::move(forest.n_samples));
+  result["weight_sum"] = to_numpy(std::move(forest.weight_sum));
+  result["rule"] = to_numpy(std::move(forest.rule));
+  result["extremes"] = to_numpy<double, 2>(std::move(forest.extremes), {n_nodes, 4});
+  return result;
+}
+
+template <class T>
+nb::dict grow(const Input<T, 2>& X, const Input<std::int32_t, 1>& code,
+              const OptionalWeight& weight, nb::handle plan_object, std::int64_t n_threads,
+              nb::object progress) {
+  const Plan plan = read_plan(plan_object);
+  check_length(code.size(), X.shape(0), "code");
+  if (weight) check_length(weight->size(), X.shape(0), "weight");
+  for (std::size_t i = 0; i < code.size(); ++i)
+    if (code(i) < 0 || code(i) >= plan.n_classes) throw std::invalid_argument("a code is no class");
+  const Table<T> table(X.data(), X.shape(0), X.shape(1));
+  const Poll poll = make_poll(progress);
+  Forest forest;
+  {
+    nb::gil_scoped_release unlocked;
+    forest = grow_forest(table, Labels{code.data(), weight_of(weight)}, plan, n_threads, poll);
+  }
+  return to_dict(std::move(forest));
+}
+
+template <class T>
+std::pair<Output<double, 1>, Output<double, 1>> scale(const Input<T, 2>& X,
+                                                      const OptionalWeight& weight) {
+  if (weight) check_length(weight->size(), X.shape(0), "weight");
+  const Table<T> table(X.data(), X.shape(0), X.shape(1));
+  ColumnScale result;
+  {
+    nb::gil_scoped_release unlocked;
+    result = find_scale(table, weight_of(weight));
+  }
+  return {to_numpy(std::move(result.mean)), to_numpy(std::move(result.deviation))};
+}
+
+template <class T>
+Output<std::int64_t, 1> overflow(const Input<T, 2>& X, const OptionalWeight& weight) {
+  if (weight) check_length(weight->size(), X.shape(0), "weight");
+  const Table<T> table(X.data(), X.shape(0), X.shape(1));
+  std::vector<std::int64_t> result;
+  {
+    nb::gil_scoped_release unlocked;
+    result = find_overflow(table, weight_of(weight));
+  }
+  return to_numpy(std::move(result));
+}
+
+template <class T>
+Output<double, 2> standardized(const Input<T, 2>& X, const Input<double, 1>& mean,
+                               const Input<double, 1>& deviation) {
+  check_length(mean.size(), X.shape(1), "mean");
+  check_length(deviation.size(), X.shape(1), "deviation");
+  std::vector<double> result(X.size());
+  {
+    nb::gil_scoped_release unlocked;
+    standardize(X.data(), static_cast<std::int64_t>(X.shape(0)),
+                static_cast<std::int64_t>(X.shape(1)), mean.data(), deviation.data(),
+                result.data());
+  }
+  return to_numpy<double, 2>(std::move(result), {X.shape(0), X.shape(1)});
+}
+
+/// Run one task per block of rows; a single block needs no thread.
+template <class Task>
+void run_blocks(std::int64_t n_rows, std::int64_t n_threads, const Task& task) {
+  const Poll poll = make_poll(nb::none());
+  nb::gil_scoped_release unlocked;
+  const std::int64_t n_tasks = (n_rows + rows_per_task - 1) / rows_per_task;
+  const StopFlag never{false};
+  if (n_tasks <= 1)
+    for (std::int64_t i = 0; i < n_tasks; ++i) task(i, never);
+  else
+    run_tasks(n_tasks, n_threads, task, poll);
+}
+
+template <class T>
+std::tuple<Output<double, 2>, Output<double, 2>, Output<double, 1>> vote(
+    nb::handle forest_object, const Input<T, 2>& X, std::int64_t n_classes, bool by_margin,
+    const std::optional<Input<std::uint64_t, 2>>& left_out, std::int64_t n_trees_per_member,
+    std::int64_t n_threads) {
+  const ForestHandle forest(forest_object);
+  check_length(forest.mean.size(), X.shape(1), "column_mean");
+  const std::size_t n_rows = X.shape(0);
+  for (std::size_t k = 0; k < forest.target.size(); ++k)
+    if (forest.target(k) < 0 || forest.target(k) >= n_classes)
+      throw std::invalid_argument("a tree's target is no class");
+  LeftOut bits;
+  if (left_out) {
+    if (n_trees_per_member < 1 || left_out->shape(1) * 64 < n_rows ||
+        left_out->shape(0) * n_trees_per_member < forest.target.size())
+      throw std::invalid_argument("left_out does not fit the rows and trees");
+    bits = {left_out->data(), static_cast<std::int64_t>(left_out->shape(1)), n_trees_per_member};
+  }
+  std::vector<double> sums(n_rows * n_classes), distances(n_rows * n_classes);
+  std::vector<double> complement(by_margin ? n_rows : 0);
+  const Votes votes{sums.data(), distances.data(), complement.data(), n_classes, by_margin};
+  const ForestView view = forest.view();
+  run_blocks(static_cast<std::int64_t>(n_rows), n_threads,
+             [&](std::int64_t task, const StopFlag& stop) {
+               vote_rows(view, X.data(), static_cast<std::int64_t>(n_rows), forest.scaling(), bits,
+                         votes, task, stop);
+             });
+  const std::array<std::size_t, 2> shape{n_rows, static_cast<std::size_t>(n_classes)};
+  return {to_numpy<double, 2>(std::move(sums), shape),
+          to_numpy<double, 2>(std::move(distances), shape), to_numpy(std::move(complement))};
+}
+
+template <class T>
+Output<std::int64_t, 2> apply(nb::handle forest_object, const Input<T, 2>& X,
+                              std::int64_t n_threads) {
+  const ForestHandle forest(forest_object);
+  check_length(forest.mean.size(), X.shape(1), "column_mean");
+  const std::size_t n_rows = X.shape(0), n_trees = forest.target.size();
+  std::vector<std::int64_t> leaf(n_rows * n_trees);
+  const ForestView view = forest.view();
+  run_blocks(static_cast<std::int64_t>(n_rows), n_threads,
+             [&](std::int64_t task, const StopFlag& stop) {
+               apply_rows(view, X.data(), static_cast<std::int64_t>(n_rows), forest.scaling(),
+                          leaf.data(), task, stop);
+             });
+  return to_numpy<std::int64_t, 2>(std::move(leaf), {n_rows, n_trees});
+}
+
+/// Bits of the rows that each member did not draw; see LeftOut.
+Output<std::uint64_t, 2> find_left_out(std::uint64_t seed, std::int64_t n_members,
+                                       std::uint32_t n_rows, std::uint32_t n_draws,
+                                       bool bootstrap) {
+  const std::size_t n_words = (n_rows + 63) / 64;
+  std::vector<std::uint64_t> word(n_members * n_words, ~std::uint64_t{0});
+  for (std::int64_t member = 0; member < n_members; ++member)
+    for (const std::uint32_t i : draw_rows(seed, member, n_rows, n_draws, bootstrap).row)
+      word[member * n_words + i / 64] &= ~(std::uint64_t{1} << (i % 64));
+  return to_numpy<std::uint64_t, 2>(std::move(word), {static_cast<std::size_t>(n_members), n_words});
+}
+
+template <class T>
+void bind_for(nb::module_& m) {
+  m.def("grow_forest", &grow<T>, "X"_a.noconvert(), "code"_a.noconvert(),
+        "weight"_a.noconvert().none(), "plan"_a, "n_threads"_a, "progress"_a.none());
+  m.def("find_scale", &scale<T>, "X"_a.noconvert(), "weight"_a.noconvert().none());
+  m.def("find_overflow", &overflow<T>, "X"_a.noconvert(), "weight"_a.noconvert().none());
+  m.def("standardize", &standardized<T>, "X"_a.noconvert(), "mean"_a.noconvert(),
+        "deviation"_a.noconvert());
+  m.def("vote", &vote<T>, "forest"_a, "X"_a.noconvert(), "n_classes"_a, "by_margin"_a,
+        "left_out"_a.noconvert().none(), "n_trees_per_member"_a, "n_threads"_a);
+  m.def("apply", &apply<T>, "forest"_a, "X"_a.noconvert(), "n_threads"_a);
+}
+
+}  // namespace
+
+NB_MODULE(_core, m) {
+  m.doc() = "Native core of lhtree: free functions on arrays.";
+  bind_for<double>(m);
+  bind_for<float>(m);
+  m.def("find_left_out", &find_left_out, "seed"_a, "n_members"_a, "n_rows"_a, "n_draws"_a,
+        "bootstrap"_a);
+}

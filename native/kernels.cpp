@@ -1,0 +1,186 @@
+#include "kernels.hpp"
+
+#include <algorithm>
+
+namespace lhtree {
+namespace {
+
+constexpr std::int64_t rows_per_block = 32;  // row pointers that stay in registers and L1
+
+// ---- sums ------------------------------------------------------------------
+
+/// Sums of sixteen columns over one block of rows, kept in registers.
+template <class T, bool is_weighted>
+LHTREE_INLINE void add_columns(const T* const* row, const double* weight, std::int64_t n_rows,
+                               std::int64_t column, const double* origin, double* sum,
+                               double* square) {
+  const Lanes origin0 = load(origin + column), origin1 = load(origin + column + lane_count);
+  Lanes sum0 = load(sum + column), sum1 = load(sum + column + lane_count);
+  Lanes square0 = load(square + column), square1 = load(square + column + lane_count);
+  for (std::int64_t i = 0; i < n_rows; ++i) {
+    const Lanes x0 = load(row[i] + column) - origin0;
+    const Lanes x1 = load(row[i] + column + lane_count) - origin1;
+    const Lanes wx0 = is_weighted ? fill(weight[i]) * x0 : x0;
+    const Lanes wx1 = is_weighted ? fill(weight[i]) * x1 : x1;
+    sum0 = sum0 + wx0;
+    sum1 = sum1 + wx1;
+    square0 = square0 + wx0 * x0;
+    square1 = square1 + wx1 * x1;
+  }
+  store(sum + column, sum0);
+  store(sum + column + lane_count, sum1);
+  store(square + column, square0);
+  store(square + column + lane_count, square1);
+}
+
+template <class T, bool is_weighted>
+LHTREE_INLINE void add_lane(const T* const* row, const double* weight, std::int64_t n_rows,
+                            std::int64_t column, const double* origin, double* sum,
+                            double* square) {
+  const Lanes origin0 = load(origin + column);
+  Lanes sum0 = load(sum + column), square0 = load(square + column);
+  for (std::int64_t i = 0; i < n_rows; ++i) {
+    const Lanes x0 = load(row[i] + column) - origin0;
+    const Lanes wx0 = is_weighted ? fill(weight[i]) * x0 : x0;
+    sum0 = sum0 + wx0;
+    square0 = square0 + wx0 * x0;
+  }
+  store(sum + column, sum0);
+  store(square + column, square0);
+}
+
+template <class T, bool is_weighted>
+LHTREE_INLINE void add_all(const Table<T>& table, RowSet rows, const double* origin, double* sum,
+                           double* square) {
+  const T* row[rows_per_block];
+  double weight[rows_per_block];
+  for (std::int64_t begin = 0; begin < rows.size; begin += rows_per_block) {
+    const std::int64_t n = std::min(rows_per_block, rows.size - begin);
+    for (std::int64_t i = 0; i < n; ++i) {
+      row[i] = table.row(rows.row[begin + i]);
+      if constexpr (is_weighted) weight[i] = rows.weight[rows.row[begin + i]];
+    }
+    std::int64_t column = 0;
+    for (; column + 2 * lane_count <= table.width; column += 2 * lane_count)
+      add_columns<T, is_weighted>(row, weight, n, column, origin, sum, square);
+    if (column < table.width)
+      add_lane<T, is_weighted>(row, weight, n, column, origin, sum, square);
+  }
+}
+
+template <class T>
+LHTREE_INLINE void add(const Table<T>& table, RowSet rows, const double* origin, double* sum,
+                       double* square) {
+  if (rows.weight)
+    add_all<T, true>(table, rows, origin, sum, square);
+  else
+    add_all<T, false>(table, rows, origin, sum, square);
+}
+
+// ---- projections -----------------------------------------------------------
+
+/// The last, incomplete lane of a dense form; zeros cancel what lies past a row.
+LHTREE_INLINE Lanes load_rest(const double* values, std::int64_t n) {
+  Lanes lanes = fill(0.0);
+  for (std::int64_t i = 0; i < n; ++i) lanes[i] = values[i];
+  return lanes;
+}
+
+/// Several rows at once hide the latency of the additions.
+template <int n_rows, class T>
+LHTREE_INLINE void project_dense(const T* const* row, FormView form, double* score) {
+  Lanes sum[n_rows];
+  for (int i = 0; i < n_rows; ++i) sum[i] = fill(0.0);
+  const std::int64_t n_whole = form.n_terms / lane_count * lane_count;
+  for (std::int64_t column = 0; column < n_whole; column += lane_count) {
+    const Lanes weight = load(form.weight + column);
+    for (int i = 0; i < n_rows; ++i) sum[i] = sum[i] + weight * load(row[i] + column);
+  }
+  if (n_whole < form.n_terms) {
+    const Lanes weight = load_rest(form.weight + n_whole, form.n_terms - n_whole);
+    for (int i = 0; i < n_rows; ++i) sum[i] = sum[i] + weight * load(row[i] + n_whole);
+  }
+  for (int i = 0; i < n_rows; ++i) score[i] = combine(sum[i]);
+}
+
+template <class T>
+LHTREE_INLINE double project_sparse(const T* row, FormView form) {
+  Lanes sum = fill(0.0);
+  for (std::int64_t k = 0; k < form.n_terms; ++k) {
+    const std::int32_t j = form.feature[k];
+    sum[j % lane_count] += form.weight[k] * static_cast<double>(row[j]);
+  }
+  return combine(sum);
+}
+
+template <class T>
+LHTREE_INLINE void project_all(const T* const* row, std::int64_t n_rows, FormView form,
+                               double* score) {
+  std::int64_t i = 0;
+  if (form.feature) {
+    for (; i < n_rows; ++i) score[i] = project_sparse(row[i], form);
+    return;
+  }
+  for (; i + 4 <= n_rows; i += 4) project_dense<4>(row + i, form, score + i);
+  for (; i < n_rows; ++i) project_dense<1>(row + i, form, score + i);
+}
+
+}  // namespace
+
+LHTREE_CLONES void add_rows(const Table<double>& table, RowSet rows, const double* origin,
+                            double* sum, double* square) {
+  add(table, rows, origin, sum, square);
+}
+
+LHTREE_CLONES void add_rows(const Table<float>& table, RowSet rows, const double* origin,
+                            double* sum, double* square) {
+  add(table, rows, origin, sum, square);
+}
+
+LHTREE_CLONES void project(const double* const* row, std::int64_t n_rows, FormView form,
+                           double* score) {
+  project_all(row, n_rows, form, score);
+}
+
+LHTREE_CLONES void project(const float* const* row, std::int64_t n_rows, FormView form,
+                           double* score) {
+  project_all(row, n_rows, form, score);
+}
+
+double project_centered(const double* row, FormView form, const double* center) {
+  Lanes sum = fill(0.0);
+  for (std::int64_t k = 0; k < form.n_terms; ++k) {
+    const std::int64_t j = form.feature ? form.feature[k] : k;
+    sum[j % lane_count] += form.weight[k] * (row[j] - center[k]);
+  }
+  return combine(sum);
+}
+
+LHTREE_CLONES Extremes find_extremes(const double* score, std::int64_t n) {
+  Extremes extremes{score[0], score[0]};
+  for (std::int64_t i = 1; i < n; ++i) {
+    extremes.min = score[i] < extremes.min ? score[i] : extremes.min;
+    extremes.max = score[i] > extremes.max ? score[i] : extremes.max;
+  }
+  return extremes;
+}
+
+LHTREE_CLONES Outside count_outside(const double* score, RowSet rows, double low, double high) {
+  if (!rows.weight) {
+    std::int64_t below = 0, above = 0;
+    for (std::int64_t i = 0; i < rows.size; ++i) {
+      below += score[i] < low;
+      above += score[i] > high;
+    }
+    return {static_cast<double>(below), static_cast<double>(above)};
+  }
+  Outside outside{0.0, 0.0};
+  for (std::int64_t i = 0; i < rows.size; ++i) {
+    const double weight = rows.weight[rows.row[i]];
+    if (score[i] < low) outside.below += weight;
+    if (score[i] > high) outside.above += weight;
+  }
+  return outside;
+}
+
+}  // namespace lhtree

@@ -1,0 +1,57 @@
+// The loops that take the time: sums over rows and projections of rows.
+//
+// They are compiled once per instruction set and picked at load time; all
+// versions give the same bits.
+#pragma once
+
+#include <cstdint>
+
+#include "lanes.hpp"
+#include "table.hpp"
+
+namespace lhtree {
+
+/// Rows of a table, by index, with an optional weight per table row.
+struct RowSet {
+  const std::uint32_t* row;
+  std::int64_t size;
+  const double* weight;  // [n_rows of the table] or null: every row counts once
+};
+
+/// Add the rows to `sum` and the squares to `square`, both about `origin`.
+/// All three have the table's width; what lies past its columns is not defined.
+void add_rows(const Table<double>& table, RowSet rows, const double* origin, double* sum,
+              double* square);
+void add_rows(const Table<float>& table, RowSet rows, const double* origin, double* sum,
+              double* square);
+
+/// One linear form: the columns of its terms and their weights.
+struct FormView {
+  const std::int32_t* feature;  // null: all columns in order
+  const double* weight;
+  std::int64_t n_terms;
+};
+
+/// score[i] = sum of weight * (value - center) over the terms of each row, in
+/// SPEC's order. `center` may be null. `row[i]` must be readable in whole lanes.
+void project(const double* const* row, std::int64_t n_rows, FormView form, double* score);
+void project(const float* const* row, std::int64_t n_rows, FormView form, double* score);
+
+/// The same for one row, relative to `center`.
+double project_centered(const double* row, FormView form, const double* center);
+
+/// Smallest and largest of `n` > 0 values.
+struct Extremes {
+  double min;
+  double max;
+};
+Extremes find_extremes(const double* score, std::int64_t n);
+
+/// How many of the values lie strictly below `low` and strictly above `high`.
+struct Outside {
+  double below;
+  double above;
+};
+Outside count_outside(const double* score, RowSet rows, double low, double high);
+
+}  // namespace lhtree

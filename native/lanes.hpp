@@ -1,0 +1,90 @@
+// Eight doubles side by side: the unit in which the core adds.
+//
+// SPEC fixes the order of every projection as eight partial sums, column j in
+// sum j mod 8. One `Lanes` value holds these sums, whatever the width of the
+// registers that the compiler maps it to, so the bits never depend on the
+// instruction set. Nothing here may be compiled with contraction (fused
+// multiply-add) or with -ffast-math.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+
+namespace lhtree {
+
+inline constexpr std::int64_t lane_count = 8;
+
+#if defined(__GNUC__) || defined(__clang__)
+#define LHTREE_INLINE inline __attribute__((always_inline))
+typedef double Lanes __attribute__((vector_size(64)));
+typedef float FloatLanes __attribute__((vector_size(32)));
+#else
+#define LHTREE_INLINE __forceinline
+struct Lanes {
+  double lane[lane_count];
+  double& operator[](std::int64_t i) { return lane[i]; }
+  double operator[](std::int64_t i) const { return lane[i]; }
+};
+LHTREE_INLINE Lanes operator+(Lanes a, const Lanes& b) {
+  for (int i = 0; i < lane_count; ++i) a.lane[i] += b.lane[i];
+  return a;
+}
+LHTREE_INLINE Lanes operator-(Lanes a, const Lanes& b) {
+  for (int i = 0; i < lane_count; ++i) a.lane[i] -= b.lane[i];
+  return a;
+}
+LHTREE_INLINE Lanes operator*(Lanes a, const Lanes& b) {
+  for (int i = 0; i < lane_count; ++i) a.lane[i] *= b.lane[i];
+  return a;
+}
+#endif
+
+// Function multi-versioning: the loader picks the widest version that the
+// machine can run. A build stays generic (no -march=native) and still uses wide
+// registers. Sanitizers and non-ELF targets do without.
+#if defined(__x86_64__) && defined(__ELF__) && !defined(LHTREE_SANITIZE)
+#define LHTREE_CLONES \
+  __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
+#else
+#define LHTREE_CLONES
+#endif
+
+LHTREE_INLINE Lanes load(const double* values) {
+  Lanes lanes;
+  std::memcpy(&lanes, values, sizeof lanes);
+  return lanes;
+}
+
+LHTREE_INLINE Lanes load(const float* values) {
+#if defined(__GNUC__) || defined(__clang__)
+  FloatLanes narrow;
+  std::memcpy(&narrow, values, sizeof narrow);
+  return __builtin_convertvector(narrow, Lanes);
+#else
+  Lanes lanes;
+  for (int i = 0; i < lane_count; ++i) lanes.lane[i] = values[i];
+  return lanes;
+#endif
+}
+
+LHTREE_INLINE void store(double* values, const Lanes& lanes) {
+  std::memcpy(values, &lanes, sizeof lanes);
+}
+
+LHTREE_INLINE Lanes fill(double value) {
+  Lanes lanes;
+  for (int i = 0; i < lane_count; ++i) lanes[i] = value;
+  return lanes;
+}
+
+/// The eight partial sums combined as SPEC demands.
+LHTREE_INLINE double combine(const Lanes& s) {
+  return ((s[0] + s[4]) + (s[2] + s[6])) + ((s[1] + s[5]) + (s[3] + s[7]));
+}
+
+/// Smallest multiple of eight that holds `n` columns.
+inline constexpr std::int64_t padded(std::int64_t n) {
+  return (n + lane_count - 1) / lane_count * lane_count;
+}
+
+}  // namespace lhtree

@@ -1,0 +1,95 @@
+// Counter-based draws: a value depends on a key and a counter, never on what was
+// drawn before. Threads, partitions and warm starts therefore see the same draws.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <numeric>
+#include <utility>
+#include <vector>
+
+namespace lhtree {
+
+/// The `counter`-th output of the splitmix64 generator that starts at `key`.
+inline std::uint64_t hash64(std::uint64_t key, std::uint64_t counter) {
+  std::uint64_t z = key + (counter + 1) * 0x9E3779B97F4A7C15ULL;
+  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9ULL;
+  z = (z ^ (z >> 27)) * 0x94D049BB133111EBULL;
+  return z ^ (z >> 31);
+}
+
+// Keys of trees and nodes use complemented counters, which no row or column reaches.
+inline std::uint64_t member_key(std::uint64_t seed, std::uint64_t member) {
+  return hash64(seed, member);
+}
+inline std::uint64_t tree_key(std::uint64_t member_key, std::uint64_t target) {
+  return hash64(member_key, ~target);
+}
+inline std::uint64_t child_key(std::uint64_t node_key, bool is_right) {
+  return hash64(node_key, ~static_cast<std::uint64_t>(is_right));
+}
+
+/// The rows of one member, ascending, and how often each was drawn.
+struct Draw {
+  std::vector<std::uint32_t> row;
+  std::vector<std::uint32_t> multiplicity;  // empty: every row once
+};
+
+/// The `n_draws` rows with the smallest hash; on equal hashes the lower row.
+inline Draw draw_without_replacement(std::uint64_t key, std::uint32_t n_rows,
+                                     std::uint32_t n_draws) {
+  Draw draw;
+  if (n_draws >= n_rows) {
+    draw.row.resize(n_rows);
+    std::iota(draw.row.begin(), draw.row.end(), 0u);
+    return draw;
+  }
+  std::vector<std::uint64_t> hash(n_rows);
+  for (std::uint32_t row = 0; row < n_rows; ++row) hash[row] = hash64(key, row);
+  std::nth_element(hash.begin(), hash.begin() + n_draws, hash.end());
+  const std::uint64_t limit = hash[n_draws];  // smallest hash that is not drawn whole
+  const auto below = static_cast<std::uint32_t>(
+      std::count_if(hash.begin(), hash.begin() + n_draws,
+                    [limit](std::uint64_t value) { return value < limit; }));
+  std::vector<std::uint64_t>().swap(hash);
+  std::uint32_t n_ties = n_draws - below;
+  draw.row.reserve(n_draws);
+  for (std::uint32_t row = 0; row < n_rows; ++row) {
+    const std::uint64_t value = hash64(key, row);
+    if (value < limit || (value == limit && n_ties > 0)) {
+      n_ties -= value == limit;
+      draw.row.push_back(row);
+    }
+  }
+  return draw;
+}
+
+/// Draw j is row hash(j) mod n.
+inline Draw draw_with_replacement(std::uint64_t key, std::uint32_t n_rows, std::uint32_t n_draws) {
+  std::vector<std::uint32_t> count(n_rows, 0);
+  for (std::uint32_t j = 0; j < n_draws; ++j) ++count[hash64(key, j) % n_rows];
+  Draw draw;
+  for (std::uint32_t row = 0; row < n_rows; ++row) {
+    if (count[row] == 0) continue;
+    draw.row.push_back(row);
+    draw.multiplicity.push_back(count[row]);
+  }
+  return draw;
+}
+
+inline Draw draw_rows(std::uint64_t seed, std::uint64_t member, std::uint32_t n_rows,
+                      std::uint32_t n_draws, bool bootstrap) {
+  const std::uint64_t key = member_key(seed, member);
+  return bootstrap ? draw_with_replacement(key, n_rows, n_draws)
+                   : draw_without_replacement(key, n_rows, n_draws);
+}
+
+/// Order the columns by their hash under `key`, lower column first on equality.
+inline void shuffle_columns(std::uint64_t key, std::vector<std::int32_t>& column) {
+  std::sort(column.begin(), column.end(), [key](std::int32_t a, std::int32_t b) {
+    return std::pair(hash64(key, static_cast<std::uint64_t>(a)), a) <
+           std::pair(hash64(key, static_cast<std::uint64_t>(b)), b);
+  });
+}
+
+}  // namespace lhtree

@@ -1,0 +1,94 @@
+// Mean and deviation of every column, and the rows in these units.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <numeric>
+#include <vector>
+
+#include "statistics.hpp"
+
+namespace lhtree {
+
+struct ColumnScale {
+  std::vector<double> mean;
+  std::vector<double> deviation;  // 1 for a constant column; not finite where sums overflow
+};
+
+/// Deviation of one column in units of its largest distance from the mean, for
+/// columns so small that their squares vanish.
+template <class T>
+double find_small_deviation(const Table<T>& table, RowSet rows, std::int64_t j, double mean) {
+  double largest = 0.0, square = 0.0, weight_sum = 0.0;
+  for (std::int64_t i = 0; i < rows.size; ++i)
+    largest = std::max(largest, std::abs(table.row(rows.row[i])[j] - mean));
+  for (std::int64_t i = 0; i < rows.size && largest > 0.0; ++i) {
+    const double distance = (table.row(rows.row[i])[j] - mean) / largest;
+    const double weight = rows.weight ? rows.weight[rows.row[i]] : 1.0;
+    square += weight * distance * distance;
+    weight_sum += weight;
+  }
+  const double deviation = largest * std::sqrt(square / weight_sum);
+  return deviation > 0.0 ? deviation : 1.0;
+}
+
+/// Weighted mean and population deviation of every column, in two passes: the
+/// first finds a point near the mean, the second sums about it.
+template <class T>
+ColumnScale find_scale(const Table<T>& table, const double* weight) {
+  constexpr double smallest_square = 1e-250;
+  std::vector<std::uint32_t> row(table.n_rows);
+  std::iota(row.begin(), row.end(), 0u);
+  const NodeRows rows{{row.data(), table.n_rows, weight}, {nullptr, 0, nullptr}};
+  const double weight_sum = sum_weight(rows.target);
+  std::vector<double> origin(table.width, 0.0), sum(table.width, 0.0), square(table.width, 0.0);
+  for (std::int64_t j = 0; j < table.n_columns; ++j) origin[j] = table.row(0)[j];
+  add_rows(table, rows.target, origin.data(), sum.data(), square.data());
+  for (std::int64_t j = 0; j < table.n_columns; ++j) origin[j] += sum[j] / weight_sum;
+  std::fill(sum.begin(), sum.end(), 0.0);
+  std::fill(square.begin(), square.end(), 0.0);
+  add_rows(table, rows.target, origin.data(), sum.data(), square.data());
+
+  ColumnScale scale{std::vector<double>(table.n_columns), std::vector<double>(table.n_columns)};
+  for (std::int64_t j = 0; j < table.n_columns; ++j) {
+    const double shift = sum[j] / weight_sum, mean = origin[j] + shift;
+    const double variance = square[j] / weight_sum - shift * shift;
+    const bool is_flat = !(variance > 1e-24 * mean * mean) && is_constant(table, rows, j);
+    scale.mean[j] = is_flat ? static_cast<double>(table.row(0)[j]) : mean;
+    if (is_flat)
+      scale.deviation[j] = 1.0;
+    else if (square[j] < smallest_square)
+      scale.deviation[j] = find_small_deviation(table, rows.target, j, mean);
+    else
+      scale.deviation[j] = std::sqrt(variance);
+  }
+  return scale;
+}
+
+/// Columns whose sums or sums of squares leave the range of doubles.
+template <class T>
+std::vector<std::int64_t> find_overflow(const Table<T>& table, const double* weight) {
+  std::vector<std::uint32_t> row(table.n_rows);
+  std::iota(row.begin(), row.end(), 0u);
+  const RowSet rows{row.data(), table.n_rows, weight};
+  const double weight_sum = sum_weight(rows);
+  std::vector<double> origin(table.width, 0.0), sum(table.width, 0.0), square(table.width, 0.0);
+  add_rows(table, rows, origin.data(), sum.data(), square.data());
+  std::vector<std::int64_t> overflowing;
+  for (std::int64_t j = 0; j < table.n_columns; ++j)
+    if (!std::isfinite(weight_sum * square[j]) || !std::isfinite(sum[j] * sum[j]))
+      overflowing.push_back(j);
+  return overflowing;
+}
+
+/// The table in units of its columns' deviations.
+template <class T>
+void standardize(const T* values, std::int64_t n_rows, std::int64_t n_columns, const double* mean,
+                 const double* deviation, double* scaled) {
+  for (std::int64_t i = 0; i < n_rows; ++i)
+    for (std::int64_t j = 0; j < n_columns; ++j)
+      scaled[i * n_columns + j] = (values[i * n_columns + j] - mean[j]) / deviation[j];
+}
+
+}  // namespace lhtree

@@ -1,0 +1,153 @@
+// What a node knows of its rows: sums that merge over parts of the rows.
+//
+// All sums are taken about an `origin`, which is zero unless a column is so far
+// from zero, for its spread in the node, that its variance would drown in
+// rounding. Contrasts, variances and slopes do not depend on the origin.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <cstdint>
+#include <exception>
+#include <vector>
+
+#include "kernels.hpp"
+
+namespace lhtree {
+
+/// Raised inside the core when the caller asked to stop.
+struct Stopped : std::exception {
+  const char* what() const noexcept override { return "stopped"; }
+};
+
+using StopFlag = std::atomic<bool>;
+
+inline void check_stop(const StopFlag& stop) {
+  if (stop.load(std::memory_order_relaxed)) throw Stopped();
+}
+
+/// Weighted sums of the two sides of a node, targets and rest.
+struct Moments {
+  double weight_target = 0.0;
+  double weight_rest = 0.0;
+  std::int64_t n_exact = 0;           // rows of the last exact sum, from which this one descends
+  std::vector<double> origin;         // [width] zero unless a column is ill-conditioned
+  std::vector<double> sum_target;     // [width] sum of w (x - origin) over the targets
+  std::vector<double> sum_rest;       // [width] the same over the rest
+  std::vector<double> square;         // [width] sum of w (x - origin)^2 over both
+  std::vector<double> scale;          // [width] square / weight at the last exact sum
+  std::vector<std::uint8_t> is_fixed;  // [width] constant in the node, or not a column of the tree
+
+  explicit Moments(std::int64_t width)
+      : origin(width), sum_target(width), sum_rest(width), square(width), scale(width),
+        is_fixed(width) {}
+
+  double weight() const { return weight_target + weight_rest; }
+  double sum(std::int64_t j) const { return sum_target[j] + sum_rest[j]; }
+  double mean(std::int64_t j) const { return origin[j] + sum(j) / weight(); }
+
+  /// Squared weight times variance: one subtraction of exact products on small integers.
+  double spread(std::int64_t j) const { return weight() * square[j] - sum(j) * sum(j); }
+  double variance(std::int64_t j) const { return spread(j) / (weight() * weight()); }
+
+  /// Mean of the targets minus mean of the rest (the paper's SD).
+  double contrast(std::int64_t j) const {
+    return sum_target[j] / weight_target - sum_rest[j] / weight_rest;
+  }
+
+  /// Least-squares slope of the target indicator on column j alone.
+  double slope(std::int64_t j) const {
+    return (weight() * sum_target[j] - weight_target * sum(j)) / spread(j);
+  }
+};
+
+/// The rows of a node: targets first, then the rest.
+struct NodeRows {
+  RowSet target;
+  RowSet rest;
+  std::int64_t size() const { return target.size + rest.size; }
+};
+
+inline double sum_weight(RowSet rows) {
+  if (!rows.weight) return static_cast<double>(rows.size);
+  double sum = 0.0;
+  for (std::int64_t i = 0; i < rows.size; ++i) sum += rows.weight[rows.row[i]];
+  return sum;
+}
+
+/// `add_rows` in pieces that end within milliseconds, so that a stop is noticed.
+template <class T>
+void add_rows(const Table<T>& table, RowSet rows, const double* origin, double* sum,
+              double* square, const StopFlag& stop) {
+  constexpr std::int64_t piece = 4096;
+  for (std::int64_t begin = 0; begin < rows.size; begin += piece) {
+    check_stop(stop);
+    const std::int64_t n = std::min(piece, rows.size - begin);
+    add_rows(table, RowSet{rows.row + begin, n, rows.weight}, origin, sum, square);
+  }
+}
+
+/// Fill the sums from the rows themselves, about the origin that is there.
+template <class T>
+void sum_exactly(const Table<T>& table, const NodeRows& rows, Moments& moments,
+                 const StopFlag& stop) {
+  std::fill(moments.sum_target.begin(), moments.sum_target.end(), 0.0);
+  std::fill(moments.sum_rest.begin(), moments.sum_rest.end(), 0.0);
+  std::fill(moments.square.begin(), moments.square.end(), 0.0);
+  const double* origin = moments.origin.data();
+  double* square = moments.square.data();
+  add_rows(table, rows.target, origin, moments.sum_target.data(), square, stop);
+  add_rows(table, rows.rest, origin, moments.sum_rest.data(), square, stop);
+  moments.weight_target = sum_weight(rows.target);
+  moments.weight_rest = sum_weight(rows.rest);
+  moments.n_exact = rows.size();
+  for (std::size_t j = 0; j < moments.scale.size(); ++j)
+    moments.scale[j] = moments.square[j] / moments.weight();
+}
+
+/// Take a part's sums out of the whole's: what stays describes the other part.
+inline void subtract(Moments& whole, const Moments& part, const NodeRows& other_rows) {
+  for (std::size_t j = 0; j < whole.square.size(); ++j) {
+    whole.sum_target[j] -= part.sum_target[j];
+    whole.sum_rest[j] -= part.sum_rest[j];
+    whole.square[j] -= part.square[j];
+  }
+  whole.weight_target = sum_weight(other_rows.target);
+  whole.weight_rest = sum_weight(other_rows.rest);
+}
+
+/// Whether all rows of the node have the same value in column j.
+template <class T>
+bool is_constant(const Table<T>& table, const NodeRows& rows, std::int64_t j) {
+  const T first = table.row((rows.target.size ? rows.target : rows.rest).row[0])[j];
+  for (const RowSet& part : {rows.target, rows.rest})
+    for (std::int64_t i = 0; i < part.size; ++i)
+      if (table.row(part.row[i])[j] != first) return false;
+  return true;
+}
+
+/// Make the sums fit to be used: find constant columns, and sum anew where a
+/// variance has become small against the numbers that it is the difference of.
+template <class T>
+void settle(const Table<T>& table, const NodeRows& rows, Moments& moments, const StopFlag& stop) {
+  constexpr double smallest_ratio = 1e-6;
+  constexpr int most_attempts = 4;  // each moves the origin closer to the mean
+  for (int attempt = 0; attempt < most_attempts; ++attempt) {
+    const bool is_exact = moments.n_exact == rows.size();
+    bool is_ill = false;
+    for (std::int64_t j = 0; j < table.n_columns; ++j) {
+      if (moments.is_fixed[j] || moments.variance(j) > smallest_ratio * moments.scale[j]) continue;
+      if (is_constant(table, rows, j)) {
+        moments.is_fixed[j] = 1;
+        continue;
+      }
+      is_ill = true;
+      if (is_exact) moments.origin[j] = moments.mean(j);
+    }
+    if (!is_ill) return;
+    sum_exactly(table, rows, moments, stop);
+  }
+}
+
+}  // namespace lhtree

@@ -1,0 +1,41 @@
+// The training or prediction rows as the kernels see them.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "lanes.hpp"
+
+namespace lhtree {
+
+/// A row-major matrix whose rows may be read in whole lanes.
+///
+/// Kernels load eight columns at a time. The last load of a row runs into the
+/// next row, where a zero weight cancels what it finds; only the last rows have
+/// no such neighbour, so they are kept in a padded copy.
+template <class T>
+struct Table {
+  const T* values;
+  std::int64_t n_rows;
+  std::int64_t n_columns;
+  std::int64_t width;  // n_columns rounded up to whole lanes
+  std::int64_t n_direct;
+  std::vector<T> tail;
+
+  Table(const T* values, std::int64_t n_rows, std::int64_t n_columns)
+      : values(values), n_rows(n_rows), n_columns(n_columns), width(padded(n_columns)) {
+    const std::int64_t n_tail = std::min(n_rows, (width + n_columns - 1) / n_columns);
+    n_direct = n_rows - n_tail;
+    tail.assign(static_cast<std::size_t>(n_tail * width), T{0});
+    for (std::int64_t i = 0; i < n_tail; ++i)
+      std::copy_n(values + (n_direct + i) * n_columns, n_columns, tail.data() + i * width);
+  }
+
+  /// First column of a row; `width` columns may be read.
+  const T* row(std::int64_t i) const {
+    return i < n_direct ? values + i * n_columns : tail.data() + (i - n_direct) * width;
+  }
+};
+
+}  // namespace lhtree

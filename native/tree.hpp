@@ -1,0 +1,61 @@
+// Trees as flat arrays: one that is being grown, and a view of a finished forest.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "kernels.hpp"
+
+namespace lhtree {
+
+/// What chose the threshold of a split.
+enum class Rule : std::int8_t { leaf = 0, n1 = 1, n2 = 2, n3 = 3, n4 = 4, middle = 5 };
+
+/// One node of a tree that is being grown.
+struct Node {
+  std::int32_t left = -1;      // left child; right = left + 1; -1: leaf
+  Rule rule = Rule::leaf;
+  double threshold = 0.0;      // a split's constant; a leaf's share of targets
+  double norm = 0.0;           // Euclidean length of a split's weights; 0 in a leaf
+  double share = 0.0;          // weighted share of targets
+  double weight_sum = 0.0;     // weighted number of rows
+  std::int64_t n_samples = 0;  // number of rows
+  std::int64_t first_term = 0;
+  std::int64_t n_terms = 0;
+  std::array<double, 4> extremes{};  // of the projections: min and max of targets, then of the rest
+};
+
+/// A tree in the order of its growth.
+struct GrownTree {
+  std::vector<Node> node;
+  std::vector<std::int32_t> feature;  // terms of all nodes
+  std::vector<double> weight;         // a split's weight, a leaf's slope
+  std::vector<double> center;         // mean of the column in the node
+  std::vector<double> deviation;      // its deviation there
+};
+
+/// A finished forest: the nodes of all trees one after the other, each tree
+/// breadth-first. Child numbers count from the tree's root.
+struct ForestView {
+  std::int64_t n_trees;
+  std::int64_t n_features;
+  const std::int64_t* tree_start;     // [n_trees + 1] first node of each tree
+  const std::int32_t* target;         // [n_trees] class that the tree separates
+  const std::int32_t* left;           // [n_nodes]
+  const std::int64_t* start;          // [n_nodes + 1] node i owns terms start[i]..start[i+1]
+  const std::int64_t* feature_start;  // [n_nodes + 1] its columns; none: all columns in order
+  const std::int32_t* feature;
+  const double* weight;
+  const double* center;
+  const double* threshold;            // [n_nodes]
+  const double* norm;                 // [n_nodes]
+
+  FormView form(std::int64_t node) const {
+    const bool is_dense = start[node + 1] - start[node] == n_features;
+    return {is_dense ? nullptr : feature + feature_start[node], weight + start[node],
+            start[node + 1] - start[node]};
+  }
+};
+
+}  // namespace lhtree

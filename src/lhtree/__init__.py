@@ -1,0 +1,8 @@
+"""Learning Hyperplane Trees: oblique decision trees and forests in closed form."""
+
+from lhtree.classifier import LHForestClassifier, LHTClassifier
+from lhtree.tree import Forest, Tree, check_forest
+
+__version__ = "0.1.0"
+
+__all__ = ["Forest", "LHForestClassifier", "LHTClassifier", "Tree", "check_forest"]

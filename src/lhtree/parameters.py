@@ -1,0 +1,123 @@
+"""Checks of the estimators' parameters, and what they mean for given data."""
+
+from __future__ import annotations
+
+import math
+from numbers import Integral, Real
+from typing import Any, NoReturn
+
+import numpy as np
+
+
+def _refuse(error: type[Exception], name: str, value: object, wanted: str) -> NoReturn:
+    raise error(f"{name} must be {wanted}, got {value!r}.")
+
+
+def _is_real(value: object) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool | np.bool_)
+
+
+def _is_integer(value: object) -> bool:
+    return isinstance(value, Integral) and not isinstance(value, bool | np.bool_)
+
+
+def check_real(name: str, value: Any, wanted: str, *, low: float, high: float = math.inf) -> None:
+    """Accept finite numbers in [low, high]."""
+    if not _is_real(value):
+        _refuse(TypeError, name, value, wanted)
+    if not low <= value <= high or not math.isfinite(value):
+        _refuse(ValueError, name, value, wanted)
+
+
+def check_integer(name: str, value: Any, wanted: str, *, low: int) -> None:
+    """Accept integers of at least `low`."""
+    if not _is_integer(value):
+        _refuse(TypeError, name, value, wanted)
+    if value < low:
+        _refuse(ValueError, name, value, wanted)
+
+
+def check_flag(name: str, value: Any) -> None:
+    """Accept True and False."""
+    if not isinstance(value, bool | np.bool_):
+        _refuse(TypeError, name, value, "True or False")
+
+
+def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
+    """Accept one of a few words."""
+    if not isinstance(value, str) or value not in choices:
+        error = ValueError if isinstance(value, str) else TypeError
+        _refuse(error, name, value, "one of " + ", ".join(map(repr, choices)))
+
+
+def check_rules(estimator: Any) -> None:
+    """Check the parameters that say how a tree grows."""
+    check_real("alpha", estimator.alpha, "a number of at least 0", low=0)
+    check_real("beta", estimator.beta, "a number from 0 to 1", low=0, high=1)
+    smallest = math.ulp(0.0)
+    check_real("gamma", estimator.gamma, "a number above 0", low=smallest)
+    wanted = "an integer of at least 2, or a float in (0, 1] for a share of the rows"
+    split = estimator.min_samples_split
+    if _is_integer(split):
+        check_integer("min_samples_split", split, wanted, low=2)
+    else:
+        check_real("min_samples_split", split, wanted, low=smallest, high=1)
+    if estimator.max_depth is not None:
+        wanted = "an integer of at least 0, or None for no limit"
+        check_integer("max_depth", estimator.max_depth, wanted, low=0)
+    name = "min_weight_fraction_leaf"
+    check_real(name, getattr(estimator, name), "a number from 0 to 0.5", low=0, high=0.5)
+    check_flag("standardize", estimator.standardize)
+    if estimator.n_jobs is not None:
+        wanted = "a nonzero integer, or None for one thread"
+        check_integer("n_jobs", estimator.n_jobs, wanted, low=-(2**31))
+        if estimator.n_jobs == 0:
+            _refuse(ValueError, "n_jobs", 0, wanted)
+
+
+def check_members(estimator: Any) -> None:
+    """Check the parameters that say which members a forest has."""
+    check_integer("n_estimators", estimator.n_estimators, "an integer of at least 1", low=1)
+    for name in ("bootstrap", "warm_start"):
+        check_flag(name, getattr(estimator, name))
+    if not callable(estimator.oob_score):
+        check_flag("oob_score", estimator.oob_score)
+    check_choice("voting", estimator.voting, ("membership", "margin"))
+    if not _is_real(estimator.verbose) and not isinstance(estimator.verbose, bool | np.bool_):
+        _refuse(TypeError, "verbose", estimator.verbose, "a number; 0 prints nothing")
+
+
+def count_columns(name: str, value: Any, n_features: int) -> int:
+    """Return how many of the columns `max_features` means, as scikit-learn counts them."""
+    wanted = "an integer of at least 1, a float in (0, 1], 'sqrt', 'log2' or None"
+    if value is None:
+        return n_features
+    if isinstance(value, str):
+        if value not in ("sqrt", "log2"):
+            _refuse(ValueError, name, value, wanted)
+        return max(1, int(getattr(math, value)(n_features)))
+    if _is_integer(value):
+        check_integer(name, value, wanted, low=1)
+        return min(int(value), n_features)
+    check_real(name, value, wanted, low=math.ulp(0.0), high=1)
+    return max(1, int(value * n_features))
+
+
+def count_draws(value: Any, n_rows: int, *, bootstrap: bool) -> int:
+    """Return how many rows `max_samples` means."""
+    wanted = "a float in (0, 1], an integer of at least 1, or None for all rows"
+    if value is None:
+        return n_rows
+    if _is_integer(value):
+        check_integer("max_samples", value, wanted, low=1)
+        if value > n_rows and not bootstrap:
+            wanted = f"at most the number of rows, {n_rows}, unless bootstrap=True"
+            _refuse(ValueError, "max_samples", value, wanted)
+        return int(value)
+    check_real("max_samples", value, wanted, low=math.ulp(0.0), high=1)
+    return max(1, round(value * n_rows))
+
+
+def count_min_samples(value: Any, n_rows: int) -> float:
+    """Return how many rows `min_samples_split` means."""
+    return float(value) if _is_integer(value) else float(max(2, math.ceil(value * n_rows)))

@@ -1,0 +1,429 @@
+"""The model as flat arrays, and the only door to the native core.
+
+A :class:`Forest` holds the nodes of all its trees in one set of arrays; a
+:class:`Tree` is a view of one of them. Growing fills the arrays, everything else
+reads them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lhtree import _core
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Progress = Callable[[int], object]
+
+NO_MAX_DEPTH = np.iinfo(np.int64).max
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to grow: members, their trees, and the rules of growing.
+
+    Members ``first_member``, ``first_member + 1``, ... get one ``beta`` each, and
+    one tree per entry of ``target``. The draws depend on nothing but ``seed`` and
+    the numbers of member, class, row and column.
+    """
+
+    n_classes: int
+    target: tuple[int, ...]
+    beta: tuple[float, ...]
+    n_draws: int  # rows drawn per member
+    seed: int = 0
+    first_member: int = 0
+    bootstrap: bool = False
+    balance: bool = False  # weigh the classes alike within each member's rows
+    alpha: float = 0.0
+    gamma: float = 2.0
+    min_samples_split: float = 2.0
+    max_depth: int = NO_MAX_DEPTH
+    min_weight_fraction_leaf: float = 0.0
+    n_columns: int = 0  # columns drawn per node; 0: all
+    n_columns_per_tree: int = 0  # columns drawn per tree; 0: all
+
+
+@dataclass(frozen=True, eq=False)
+class Forest:
+    """Hyperplane trees as flat arrays: the nodes of tree after tree.
+
+    Every node owns one linear form, its *terms*. A split sends a row to the left
+    if the sum of ``weight * z`` over the terms is below ``threshold``; a leaf
+    answers ``share`` plus the sum of ``weight * (z - center)``, clipped to [0, 1].
+    ``z`` is the row in units of the columns: ``(x - column_mean) / column_deviation``.
+
+    Attributes
+    ----------
+    tree_start : ndarray of int64, shape (n_trees + 1,)
+        First node of each tree. The nodes of a tree are numbered breadth-first.
+    target : ndarray of int32, shape (n_trees,)
+        Class that each tree separates from the rest.
+    left : ndarray of int32, shape (n_nodes,)
+        Left child, counted from the tree's root; the right child is ``left + 1``;
+        -1 marks a leaf.
+    start : ndarray of int64, shape (n_nodes + 1,)
+        Node ``i`` owns the terms ``start[i]:start[i + 1]``.
+    feature_start : ndarray of int64, shape (n_nodes + 1,)
+        The columns of these terms are ``feature[feature_start[i]:feature_start[i + 1]]``.
+        A node with a term for every column lists none: they are all columns in order.
+    feature : ndarray of int32
+        Columns of the terms, ascending in each node.
+    weight : ndarray of float64, shape (n_terms,)
+        Coefficients: the weights of a split, the slopes of a leaf.
+    center, deviation : ndarray of float64, shape (n_terms,)
+        Mean and deviation of the column over the node's rows.
+    threshold : ndarray of float64, shape (n_nodes,)
+        Constant of a split; the share of a leaf.
+    norm : ndarray of float64, shape (n_nodes,)
+        Euclidean length of the weights of a split; 0 for a leaf.
+    share : ndarray of float64, shape (n_nodes,)
+        Weighted share of targets among the node's training rows.
+    n_samples : ndarray of int64, shape (n_nodes,)
+        Number of training rows in the node.
+    weight_sum : ndarray of float64, shape (n_nodes,)
+        Sum of their weights.
+    rule : ndarray of int8, shape (n_nodes,)
+        What chose the threshold: 1 to 4 for the pure pieces N1 to N4, 5 for the
+        middle ``e``; 0 for a leaf.
+    extremes : ndarray of float64, shape (n_nodes, 4)
+        Least and largest projection of the targets, then of the rest; zeros for a leaf.
+    column_mean, column_deviation : ndarray of float64, shape (n_features,)
+        Units of the columns.
+    """
+
+    tree_start: Ints
+    target: NDArray[np.int32]
+    left: NDArray[np.int32]
+    start: Ints
+    feature_start: Ints
+    feature: NDArray[np.int32]
+    weight: Floats
+    center: Floats
+    deviation: Floats
+    threshold: Floats
+    norm: Floats
+    share: Floats
+    n_samples: Ints
+    weight_sum: Floats
+    rule: NDArray[np.int8]
+    extremes: Floats
+    column_mean: Floats
+    column_deviation: Floats
+
+    def __post_init__(self) -> None:
+        # The core trusts the numbers in these arrays: nobody may change them.
+        for field in fields(self):
+            getattr(self, field.name).flags.writeable = False
+
+    def __getstate__(self) -> dict[str, Any]:
+        return dict(self.__dict__)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self.__post_init__()
+
+    def __len__(self) -> int:
+        return len(self.target)
+
+    def __iter__(self) -> Iterator[Tree]:
+        return (Tree(self, number) for number in range(len(self)))
+
+    @property
+    def n_features(self) -> int:
+        """Number of columns that the trees expect."""
+        return len(self.column_mean)
+
+    def find_depth(self) -> Ints:
+        """Return the depth of every node; a root has depth 0."""
+        depth = np.zeros(len(self.left), dtype=np.int64)
+        root = np.repeat(self.tree_start[:-1], np.diff(self.tree_start))
+        level = self.tree_start[:-1]
+        while len(level):
+            level = level[self.left[level] >= 0]
+            child = root[level] + self.left[level]
+            depth[child] = depth[child + 1] = depth[level] + 1
+            level = np.concatenate([child, child + 1])
+        return depth
+
+    def find_parent(self) -> Ints:
+        """Return the parent of every node, both counted over the forest; -1 for a root."""
+        parent = np.full(len(self.left), -1, dtype=np.int64)
+        root = np.repeat(self.tree_start[:-1], np.diff(self.tree_start))
+        split = np.flatnonzero(self.left >= 0)
+        child = root[split] + self.left[split]
+        parent[child] = parent[child + 1] = split
+        return parent
+
+    def find_importances(self) -> Floats:
+        """Return how strongly the splits rely on each feature, averaged over trees."""
+        per_tree = [tree.find_importances() for tree in self if tree.left[0] >= 0]
+        return np.mean(per_tree, axis=0) if per_tree else np.zeros(self.n_features)
+
+    def apply(self, X: NDArray[Any], *, n_threads: int = 1) -> Ints:
+        """Return the leaf that each row reaches in each tree."""
+        return _core.apply(self, X, n_threads)
+
+    def vote(
+        self,
+        X: NDArray[Any],
+        *,
+        n_classes: int,
+        by_margin: bool = False,
+        left_out: NDArray[np.uint64] | None = None,
+        n_trees_per_member: int = 1,
+        n_threads: int = 1,
+    ) -> tuple[Floats, Floats, Floats]:
+        """Sum what the trees of each class say of each row.
+
+        Returns
+        -------
+        vote : ndarray of shape (n_rows, n_classes)
+            Sum of the memberships; of membership times distance with `by_margin`.
+        signed_distance : ndarray of shape (n_rows, n_classes)
+            Sum of ``(2 * membership - 1) * distance``.
+        complement : ndarray of shape (n_rows,)
+            Sum of ``(1 - membership) * distance`` with `by_margin`, otherwise empty.
+        """
+        return _core.vote(self, X, n_classes, by_margin, left_out, n_trees_per_member, n_threads)
+
+
+@dataclass(frozen=True, eq=False)
+class Tree:
+    """One tree of a forest: views of its part of the forest's arrays.
+
+    Parameters
+    ----------
+    forest : Forest
+        Where the arrays are.
+    number : int
+        Which of its trees.
+    """
+
+    forest: Forest
+    number: int
+
+    def __repr__(self) -> str:
+        return (
+            f"Tree(target={self.target}, n_nodes={self.n_nodes}, "
+            f"n_leaves={self.n_leaves}, depth={self.depth})"
+        )
+
+    @property
+    def _nodes(self) -> slice:
+        return slice(*self.forest.tree_start[self.number : self.number + 2])
+
+    @property
+    def target(self) -> int:
+        """Class that the tree separates from the rest, as an index into ``classes_``."""
+        return int(self.forest.target[self.number])
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of splits and leaves."""
+        return len(self.left)
+
+    @property
+    def n_leaves(self) -> int:
+        """Number of leaves."""
+        return int(np.count_nonzero(self.left < 0))
+
+    @property
+    def depth(self) -> int:
+        """Number of splits on the longest path."""
+        left, depth = self.left, 0
+        level = np.zeros(1, dtype=np.int64)
+        while len(level := left[level][left[level] >= 0]):
+            level = np.concatenate([level, level + 1])
+            depth += 1
+        return depth
+
+    @property
+    def left(self) -> NDArray[np.int32]:
+        """Left child of every node; -1 marks a leaf."""
+        return self.forest.left[self._nodes]
+
+    @property
+    def threshold(self) -> Floats:
+        """Constant of every split, share of every leaf."""
+        return self.forest.threshold[self._nodes]
+
+    @property
+    def share(self) -> Floats:
+        """Weighted share of targets in every node."""
+        return self.forest.share[self._nodes]
+
+    @property
+    def n_samples(self) -> Ints:
+        """Number of training rows in every node."""
+        return self.forest.n_samples[self._nodes]
+
+    @property
+    def weight_sum(self) -> Floats:
+        """Sum of the weights of these rows."""
+        return self.forest.weight_sum[self._nodes]
+
+    @property
+    def rule(self) -> NDArray[np.int8]:
+        """What chose the threshold of every node; see :class:`Forest`."""
+        return self.forest.rule[self._nodes]
+
+    @property
+    def extremes(self) -> Floats:
+        """Extremes of the projections of every split; see :class:`Forest`."""
+        return self.forest.extremes[self._nodes]
+
+    def find_importances(self) -> Floats:
+        """Return how strongly the splits rely on each feature; zeros without a split."""
+        forest, nodes = self.forest, self._nodes
+        bounds = forest.start[nodes.start : nodes.stop + 1]
+        terms = slice(bounds[0], bounds[-1])
+        node = np.repeat(np.arange(self.n_nodes), np.diff(bounds))
+        strength = np.abs(forest.weight[terms]) * forest.deviation[terms]
+        strength *= self.left[node] >= 0  # the slopes of leaves do not count
+        total = np.bincount(node, strength, self.n_nodes)[node]
+        strength *= np.divide(self.weight_sum[node], total, np.zeros(len(node)), where=total > 0)
+        importance = np.bincount(self._find_columns(), strength, forest.n_features)
+        return importance / (importance.sum() or 1.0)
+
+    def _find_columns(self) -> NDArray[np.int32]:
+        """Return the column of every term of the tree."""
+        forest, nodes = self.forest, self._nodes
+        size = np.diff(forest.start[nodes.start : nodes.stop + 1])
+        listed = forest.feature[slice(*forest.feature_start[[nodes.start, nodes.stop]])]
+        column = np.empty(size.sum(), dtype=np.int32)
+        is_dense = np.repeat(size == forest.n_features, size)
+        column[~is_dense] = listed
+        all_columns = np.arange(forest.n_features, dtype=np.int32)
+        column[is_dense] = np.tile(all_columns, np.count_nonzero(size == forest.n_features))
+        return column
+
+    def terms(self, node: int) -> tuple[NDArray[np.int32], Floats, Floats, Floats]:
+        """Return columns, weights, centers and deviations of a node's terms."""
+        forest = self.forest
+        i = int(forest.tree_start[self.number]) + range(self.n_nodes)[node]
+        terms = slice(*forest.start[i : i + 2])
+        feature = forest.feature[slice(*forest.feature_start[i : i + 2])]
+        if terms.stop - terms.start == forest.n_features:
+            feature = np.arange(forest.n_features, dtype=np.int32)
+        return feature, forest.weight[terms], forest.center[terms], forest.deviation[terms]
+
+
+def grow_forest(
+    X: NDArray[Any],
+    code: NDArray[np.int32],
+    weight: Floats | None,
+    plan: Plan,
+    *,
+    scale: tuple[Floats, Floats],
+    n_threads: int = 1,
+    progress: Progress | None = None,
+) -> Forest:
+    """Grow all trees of a plan in one native call.
+
+    Parameters
+    ----------
+    X : ndarray of float32 or float64, shape (n_rows, n_features)
+        Rows in the units of the trees, C-contiguous and finite.
+    code : ndarray of int32, shape (n_rows,)
+        Class of each row.
+    weight : ndarray of float64, shape (n_rows,), or None
+        Positive weight of each row; None counts every row once.
+    plan : Plan
+        What to grow.
+    scale : tuple of two ndarrays of shape (n_features,)
+        Mean and deviation that lead from raw columns to `X`.
+    n_threads : int, default=1
+        Number of trees that grow at the same time.
+    progress : callable, optional
+        Called now and then with the number of trees grown so far.
+    """
+    arrays = _core.grow_forest(X, code, weight, plan, n_threads, progress)
+    return Forest(**arrays, column_mean=scale[0], column_deviation=scale[1])
+
+
+def join_forests(forests: Sequence[Forest]) -> Forest:
+    """Return one forest with the trees of several, which share their units."""
+    offset_of = {"tree_start": "left", "start": "weight", "feature_start": "feature"}
+    arrays: dict[str, NDArray[Any]] = {}
+    for field in fields(Forest):
+        parts = [getattr(forest, field.name) for forest in forests]
+        if field.name.startswith("column_"):
+            arrays[field.name] = parts[0]
+        elif field.name in offset_of:
+            sizes = [len(getattr(forest, offset_of[field.name])) for forest in forests]
+            shifts = np.cumsum([0, *sizes[:-1]])
+            shifted = [part[1:] + shift for part, shift in zip(parts, shifts, strict=True)]
+            arrays[field.name] = np.concatenate([parts[0][:1], *shifted])
+        else:
+            arrays[field.name] = np.concatenate(parts)
+    return Forest(**arrays)
+
+
+def check_forest(forest: Forest) -> None:
+    """Raise a ValueError unless the arrays of a forest describe sound trees.
+
+    Parameters
+    ----------
+    forest : Forest
+        The forest to check.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from lhtree import LHTClassifier, check_forest
+    >>> check_forest(LHTClassifier().fit(*load_iris(return_X_y=True)).forest_)
+    """
+    for is_sound, message in _check_nodes(forest):
+        if not is_sound:
+            raise ValueError(f"This is no sound forest: {message}.")
+
+
+def _check_nodes(forest: Forest) -> Iterator[tuple[bool, str]]:
+    """Yield one check after the other; each may rely on those before."""
+    n_nodes, n_terms, m = len(forest.left), len(forest.weight), forest.n_features
+    for name, n_parts, n_whole in [
+        ("tree_start", len(forest.target), n_nodes),
+        ("start", n_nodes, n_terms),
+        ("feature_start", n_nodes, len(forest.feature)),
+    ]:
+        bounds = getattr(forest, name)
+        yield len(bounds) == n_parts + 1, f"{name} has {len(bounds)} entries"
+        yield bounds[0] == 0 and bounds[-1] == n_whole, f"{name} does not cover its array"
+        yield bool(np.all(np.diff(bounds) >= (name == "tree_start"))), f"{name} falls"
+    for name in ("threshold", "norm", "share", "n_samples", "weight_sum", "rule", "extremes"):
+        yield len(getattr(forest, name)) == n_nodes, f"{name} has not one entry per node"
+    for name in ("center", "deviation"):
+        yield len(getattr(forest, name)) == n_terms, f"{name} has not one entry per term"
+    for name in ("weight", "center", "deviation", "threshold", "norm", "share", "weight_sum"):
+        yield bool(np.isfinite(getattr(forest, name)).all()), f"{name} is not finite"
+    yield len(forest.column_deviation) == m, "column_deviation has not one entry per column"
+
+    size = np.diff(forest.start)
+    n_listed = np.where(size == m, 0, size)
+    yield bool(np.array_equal(np.diff(forest.feature_start), n_listed)), "columns do not fit terms"
+    node = np.repeat(np.arange(n_nodes), np.diff(forest.feature_start))
+    ascends = (np.diff(forest.feature) > 0) | (np.diff(node) > 0)
+    yield bool(np.all((forest.feature >= 0) & (forest.feature < m))), "a column is out of range"
+    yield bool(np.all(ascends)), "the columns of a node are not ascending"
+
+    tree_size = np.diff(forest.tree_start)
+    own = np.arange(n_nodes) - np.repeat(forest.tree_start[:-1], tree_size)
+    is_split = forest.left >= 0
+    yield bool(np.all(forest.left[is_split] > own[is_split])), "a child comes before its parent"
+    # Breadth-first, the k-th split of a tree has the children 2k - 1 and 2k.
+    n_before = np.cumsum(is_split) - is_split
+    rank = n_before - np.repeat(n_before[forest.tree_start[:-1]], tree_size)
+    yield bool(np.all(forest.left[is_split] == 2 * rank[is_split] + 1)), "children are misplaced"
+    n_splits = np.add.reduceat(is_split, forest.tree_start[:-1], dtype=np.int64)
+    yield bool(np.all(tree_size == 2 * n_splits + 1)), "a node has no parent, or a child is absent"
+    yield bool(np.all(forest.left[~is_split] == -1)), "a leaf is not marked by -1"
+    yield bool(np.all(forest.norm[is_split] > 0)), "a split has no weights"
+    child = (forest.left + np.arange(n_nodes) - own)[is_split]
+    count = forest.n_samples
+    yield bool(np.all(count[child] + count[child + 1] == count[is_split])), "rows are lost"

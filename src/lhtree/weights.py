@@ -1,0 +1,84 @@
+"""Weights of the training rows, from `sample_weight` and `class_weight`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lhtree.tree import Floats
+
+
+def resolve_sample_weight(sample_weight: Any, n_rows: int) -> Floats | None:
+    """Return one weight per row, or None if every row counts once.
+
+    Integer weights stay as they are: they stand for copies of rows. Others are
+    scaled to mean one over the positive ones, so that `gamma` and
+    `min_samples_split` keep their meaning as numbers of rows.
+    """
+    if sample_weight is None:
+        return None
+    try:
+        weight = np.array(sample_weight, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"sample_weight must be an array of numbers: {error}.") from error
+    if weight.ndim == 0:
+        weight = np.full(n_rows, weight)
+    if weight.shape != (n_rows,):
+        raise ValueError(
+            f"sample_weight.shape == {weight.shape}, expected {(n_rows,)}: one weight per row of X."
+        )
+    if not np.isfinite(weight).all() or weight.min() < 0:
+        bad = weight[~(np.isfinite(weight) & (weight >= 0))][0]
+        raise ValueError(f"sample_weight must be finite and not negative, got {bad}.")
+    if not weight.any():
+        raise ValueError("sample_weight is 0 for every row; at least one row must count.")
+    if np.any(weight != np.floor(weight)):
+        largest = weight.max()  # first to the range of one: a sum of huge weights overflows
+        weight = weight / largest
+        weight = weight / weight[weight > 0].mean()
+    return None if np.all(weight == 1) else weight
+
+
+def find_class_weight(
+    class_weight: Any, classes: NDArray[Any], code: NDArray[np.intp], weight: Floats | None
+) -> Floats | None:
+    """Return the factor of each class, or None if it is one for all.
+
+    "balanced" gives every class the same total weight. "balanced_subsample" does
+    so within the rows of each member, which the core takes care of.
+    """
+    if class_weight is None or (
+        isinstance(class_weight, str) and class_weight == "balanced_subsample"
+    ):
+        return None
+    if isinstance(class_weight, str) and class_weight == "balanced":
+        total = np.bincount(code, weights=weight, minlength=len(classes))
+        n_present = np.count_nonzero(total)
+        return np.divide(total.sum(), n_present * total, out=np.zeros(len(total)), where=total > 0)
+    if not isinstance(class_weight, Mapping):
+        raise ValueError(
+            "class_weight must be None, a dict from label to weight, 'balanced' or "
+            f"(forests only) 'balanced_subsample', got {class_weight!r}."
+        )
+    return _look_up(class_weight, classes)
+
+
+def _look_up(class_weight: Mapping[Any, Any], classes: NDArray[Any]) -> Floats:
+    labels = classes.tolist()
+    if unknown := [label for label in class_weight if label not in labels]:
+        raise ValueError(
+            f"class_weight names the class {unknown[0]!r}, which is not in y; "
+            f"its classes are {labels}."
+        )
+    factor = [class_weight.get(label, 1.0) for label in labels]
+    for label, value in zip(labels, factor, strict=True):
+        if not isinstance(value, Real) or not np.isfinite(value) or value < 0:
+            raise ValueError(
+                f"class_weight must hold finite numbers of at least 0, got {value!r} "
+                f"for the class {label!r}."
+            )
+    return np.asarray(factor, dtype=np.float64)

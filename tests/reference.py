@@ -1,0 +1,364 @@
+"""Hyperplane trees in plain NumPy: the definition of correct.
+
+Everything that a model computes is here once, as plainly as possible and without
+regard to speed: drawing rows and columns, growing a tree, and voting. Tests compare
+the native core with it. ``Z`` is the table in the units in which trees are grown.
+"""
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+Terms = tuple[Ints, Floats, Floats, Floats]  # feature, weight, center, deviation
+Statistics = tuple[Floats, Floats, Floats]  # mean, variance, contrast of each column
+
+
+@dataclass(frozen=True)
+class Rules:
+    """Parameters of growing one tree."""
+
+    alpha: float = 0.0
+    beta: float = 0.0
+    gamma: float = 2.0
+    min_samples_split: float = 2.0
+    max_depth: int | None = None
+    min_weight_fraction_leaf: float = 0.0
+    n_columns: int | None = None  # columns drawn per node; None: all
+
+
+@dataclass
+class Tree:
+    """One tree; nodes are numbered breadth-first, the right child is ``left + 1``."""
+
+    left: Ints  # -1 marks a leaf
+    threshold: Floats  # at a leaf the share of targets
+    share: Floats  # weighted share of targets
+    n_samples: Ints  # number of rows, not weighted
+    weight_sum: Floats  # weighted number of rows
+    rule: Ints  # 0: leaf, 1 to 4: N1 to N4, 5: e
+    extremes: Floats  # (n_nodes, 4): minT, maxT, minN, maxN; zeros at a leaf
+    # The terms of each node, columns ascending: all that are not zero.
+    feature: list[Ints]
+    weight: list[Floats]  # w at a split, slope a at a leaf
+    center: list[Floats]  # mean in the node
+    deviation: list[Floats]  # population deviation in the node
+
+
+# ---- Draws: a counter-based hash, so that they depend on nothing but the numbers
+
+
+@np.errstate(over="ignore")  # arithmetic is meant to be modulo 2**64
+def hash64(key: ArrayLike, counter: ArrayLike) -> Any:
+    """Return the splitmix64 output number ``counter`` of the stream ``key``."""
+    step, one = np.uint64(0x9E3779B97F4A7C15), np.uint64(1)
+    z = np.asarray(key).astype(np.uint64)
+    z = z + (np.asarray(counter).astype(np.uint64) + one) * step
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return z ^ (z >> np.uint64(31))
+
+
+def draw_smallest(key: ArrayLike, number: Ints, n_drawn: int | None) -> Ints:
+    """Return those of ascending ``number`` with the smallest hashes; None: all."""
+    order = np.argsort(hash64(key, number), kind="stable")  # equal hashes: by number
+    return np.sort(number[order[:n_drawn]])
+
+
+def draw_rows(
+    seed: int, member: int, n_rows: int, n_draws: int, bootstrap: bool
+) -> tuple[Ints, Ints]:
+    """Return the rows of a member, ascending, and how often each was drawn."""
+    key = hash64(seed, member)
+    if bootstrap:
+        drawn = hash64(key, np.arange(n_draws)) % np.uint64(n_rows)
+        return np.unique(drawn.astype(np.int64), return_counts=True)
+    rows = draw_smallest(key, np.arange(n_rows), n_draws)
+    return rows, np.ones_like(rows)
+
+
+def tree_key(seed: int, member: int, target: int) -> Any:
+    """Return the key of the draws of one tree, which is also that of its root."""
+    return hash64(hash64(seed, member), ~target)
+
+
+def tree_columns(key: ArrayLike, n_features: int, n_kept: int | None) -> Ints:
+    """Return the columns that one tree may use."""
+    return draw_smallest(key, np.arange(n_features), n_kept)
+
+
+# ---- Weights and scale
+
+
+def resolve_weight(sample_weight: ArrayLike) -> Floats:
+    """Return integer weights as they are, others with mean one where positive."""
+    weight = np.asarray(sample_weight, dtype=np.float64)
+    if np.all(weight == np.floor(weight)):
+        return weight
+    scaled: Floats = weight / weight[weight > 0].mean()
+    return scaled
+
+
+def standardization(X: ArrayLike, weight: Floats) -> tuple[Floats, Floats]:
+    """Return mean and population deviation of the columns; 1 for constant ones."""
+    present = weight > 0
+    X, weight = np.asarray(X, dtype=np.float64)[present], weight[present]
+    low, high = X.min(axis=0), X.max(axis=0)
+    estimate = weight @ X / weight.sum()
+    mean = estimate + weight @ (X - estimate) / weight.sum()
+    mean = np.where(low == high, low, mean)  # z of a constant column is exactly 0
+    # Squares of tiny numbers would underflow: measure in units of the largest.
+    unit = np.maximum(high - mean, mean - low)
+    unit = np.where(unit > 0, unit, 1.0)
+    deviation = unit * np.sqrt(weight @ ((X - mean) / unit) ** 2 / weight.sum())
+    return mean, np.where(deviation > 0, deviation, 1.0)
+
+
+# ---- Growing
+
+
+def compute_moments(Z: Floats, is_target: Bools, weight: Floats) -> Statistics:
+    """Compute mean, variance and contrast as their formulas say."""
+    mean = weight @ Z / weight.sum()
+    variance = weight @ (Z - mean) ** 2 / weight.sum()
+    target, rest = weight * is_target, weight * ~is_target
+    contrast = target @ Z / target.sum() - rest @ Z / rest.sum()
+    return mean, variance, contrast
+
+
+def compute_statistics(Z: Floats, is_target: Bools, weight: Floats) -> Statistics:
+    """Compute the statistics of a node that holds both classes."""
+    mean, variance, _ = compute_moments(Z, is_target, weight)
+    low, high = Z.min(axis=0), Z.max(axis=0)
+    # A column far from 0 for its spread would lose its digits in the sums. Its least
+    # value is near, depends on no rounding, and keeps sums of integers exact. All
+    # other columns have reference 0, which leaves their values untouched.
+    reference = np.where(variance < 1e-6 * mean**2, low, 0.0)
+    mean, variance, contrast = compute_moments(Z - reference, is_target, weight)
+    is_constant = low == high
+    variance = np.where(is_constant, 0.0, variance)
+    is_zero = is_constant | (np.abs(contrast) <= 1e-10 * np.sqrt(variance))
+    return reference + mean, variance, np.where(is_zero, 0.0, contrast)
+
+
+def sum_terms(feature: Ints, term: Floats) -> Floats:
+    """Sum the columns of ``term`` (n_rows, n_terms) in the order that is defined."""
+    lane = np.zeros((8, len(term)))
+    for k, j in enumerate(feature):
+        lane[j % 8] += term[:, k]
+    even: Floats = (lane[0] + lane[4]) + (lane[2] + lane[6])
+    odd: Floats = (lane[1] + lane[5]) + (lane[3] + lane[7])
+    return even + odd
+
+
+def project(Z: Floats, feature: Ints, weight: Floats) -> Floats:
+    """Return FS of each row."""
+    return sum_terms(feature, weight * Z[:, feature])
+
+
+def choose_threshold(
+    score: Floats, is_target: Bools, weight: Floats, gamma: float
+) -> tuple[float, int, Floats]:
+    """Return threshold, rule and extremes for projections that are not all equal."""
+    target, rest = score[is_target], score[~is_target]
+    min_t, max_t, min_n, max_n = target.min(), target.max(), rest.min(), rest.max()
+    extremes = np.array([min_t, max_t, min_n, max_n])
+    count = [
+        weight[is_target & (score < min_n)].sum(),
+        weight[is_target & (score > max_n)].sum(),
+        weight[~is_target & (score < min_t)].sum(),
+        weight[~is_target & (score > max_t)].sum(),
+    ]
+    best = int(np.argmax(count))  # the first of equal ones
+    # Nothing to cut off (all counts 0) must not pass even a gamma of 0.
+    if count[best] >= gamma and count[best] > 0:
+        cut = [min_n, np.nextafter(max_n, np.inf), min_t, np.nextafter(max_t, np.inf)]
+        return cut[best], best + 1, extremes
+    e = min_n / 4 + max_n / 4 + min_t / 4 + max_t / 4
+    # Rounding must leave neither side empty.
+    e = min(max(e, np.nextafter(score.min(), np.inf)), score.max())
+    return e, 5, extremes
+
+
+def fit_leaf(
+    Z: Floats, is_target: Bools, weight: Floats, least: float, columns: Ints
+) -> Terms:
+    """Return the terms of a leaf; none if a class weighs nothing or below ``least``."""
+    target, rest = weight[is_target], weight[~is_target]
+    if not (target.size and rest.size) or min(target.sum(), rest.sum()) < least:
+        return columns[:0], np.zeros(0), np.zeros(0), np.zeros(0)
+    mean, variance, contrast = compute_statistics(Z, is_target, weight)
+    feature = columns[variance[columns] > 0]
+    # p is 0 or 1, hence Cov(X, P) = share (1 - share) contrast.
+    share = target.sum() / weight.sum()
+    slope = share * (1 - share) * contrast[feature] / variance[feature]
+    feature, slope = feature[slope != 0], slope[slope != 0]
+    return feature, slope, mean[feature], np.sqrt(variance[feature])
+
+
+def find_split(
+    Z: Floats,
+    is_target: Bools,
+    weight: Floats,
+    rules: Rules,
+    least: float,
+    key: ArrayLike,
+    columns: Ints,
+) -> tuple[float, int, Floats, Terms, Bools] | None:
+    """Return threshold, rule, extremes and terms of a split and which rows go left."""
+    if is_target.all() or not is_target.any():  # rows decide, whatever they weigh
+        return None
+    mean, variance, contrast = compute_statistics(Z, is_target, weight)
+    usable = columns[(variance[columns] > rules.alpha) & (contrast[columns] != 0)]
+    usable = draw_smallest(key, usable, rules.n_columns)
+    w = contrast[usable] / np.abs(contrast[usable]).max(initial=0.0)
+    is_kept = (np.abs(w) >= rules.beta) & (w != 0)
+    feature, w = usable[is_kept], w[is_kept]
+    score = project(Z, feature, w)
+    if score.min() == score.max():  # also if no feature is left
+        return None
+    threshold, rule, extremes = choose_threshold(score, is_target, weight, rules.gamma)
+    is_left = score < threshold
+    if min(weight[is_left].sum(), weight[~is_left].sum()) < least:
+        return None
+    terms = feature, w, mean[feature], np.sqrt(variance[feature])
+    return threshold, rule, extremes, terms, is_left
+
+
+def grow(
+    Z: ArrayLike,
+    is_target: ArrayLike,
+    weight: ArrayLike,
+    rules: Rules,
+    key: ArrayLike = 0,
+    columns: Ints | None = None,
+) -> Tree:
+    """Grow a tree from rows of positive weight; ``columns``: those it may use."""
+    Z, weight = np.asarray(Z, dtype=np.float64), np.asarray(weight, dtype=np.float64)
+    is_target = np.asarray(is_target, dtype=bool)
+    columns = np.arange(Z.shape[1]) if columns is None else np.asarray(columns)
+    least = rules.min_weight_fraction_leaf * weight.sum()
+    nodes: list[tuple[Any, ...]] = []  # fields in the order of `Tree`
+    queue = deque([(np.arange(len(Z)), key, 0)])
+    while queue:
+        rows, key, depth = queue.popleft()
+        z, p, v = Z[rows], is_target[rows], weight[rows]
+        share, split = v[p].sum() / v.sum(), None
+        if v.sum() >= rules.min_samples_split and depth != rules.max_depth:
+            split = find_split(z, p, v, rules, least, key, columns)
+        if split is None:
+            left, threshold, rule, extremes = -1, share, 0, np.zeros(4)
+            terms = fit_leaf(z, p, v, least, columns)
+        else:
+            threshold, rule, extremes, terms, is_left = split
+            # The children follow all nodes that are made or wait to be made.
+            left = len(nodes) + 1 + len(queue)
+            queue.append((rows[is_left], hash64(key, ~0), depth + 1))
+            queue.append((rows[~is_left], hash64(key, ~1), depth + 1))
+        head = left, threshold, share, len(rows), v.sum(), rule, extremes
+        nodes.append((*head, *terms))
+    fields = [list(field) for field in zip(*nodes, strict=True)]
+    return Tree(*map(np.array, fields[:7]), *fields[7:])  # type: ignore[arg-type]
+
+
+# ---- Answering
+
+
+def find_path(tree: Tree, z: ArrayLike) -> list[int]:
+    """Return the nodes from the root to the leaf of one row."""
+    Z = np.asarray(z, dtype=np.float64)[None, :]
+    path = [0]
+    while tree.left[path[-1]] >= 0:
+        node = path[-1]
+        score = project(Z, tree.feature[node], tree.weight[node])[0]
+        path.append(int(tree.left[node]) + int(score >= tree.threshold[node]))
+    return path
+
+
+def descend(tree: Tree, Z: ArrayLike, normalized: bool) -> tuple[Ints, Floats]:
+    """Return the leaf of each row and its distance to the nearest threshold passed."""
+    Z = np.asarray(Z, dtype=np.float64)
+    at = np.zeros(len(Z), dtype=np.int64)
+    nearest = np.full(len(Z), np.inf if tree.left[0] >= 0 else 0.0)
+    for node in np.flatnonzero(tree.left >= 0):  # parents come before their children
+        rows = np.flatnonzero(at == node)
+        score = project(Z[rows], tree.feature[node], tree.weight[node])
+        gap = np.abs(score - tree.threshold[node])
+        if normalized:
+            gap /= np.linalg.norm(tree.weight[node])
+        nearest[rows] = np.minimum(nearest[rows], gap)
+        at[rows] = tree.left[node] + (score >= tree.threshold[node])
+    return at, nearest
+
+
+def apply(tree: Tree, Z: ArrayLike) -> Ints:
+    """Return the leaf of each row."""
+    return descend(tree, Z, True)[0]
+
+
+def distance(tree: Tree, Z: ArrayLike, normalized: bool = True) -> Floats:
+    """Return d of each row, or d' if it is not to be normalized."""
+    return descend(tree, Z, normalized)[1]
+
+
+def membership(tree: Tree, Z: ArrayLike) -> Floats:
+    """Return the membership of each row in the target class."""
+    Z = np.asarray(Z, dtype=np.float64)
+    at = apply(tree, Z)
+    answer = tree.share[at]
+    for leaf in np.unique(at):
+        rows, feature = np.flatnonzero(at == leaf), tree.feature[leaf]
+        offset = Z[np.ix_(rows, feature)] - tree.center[leaf]
+        answer[rows] += sum_terms(feature, tree.weight[leaf] * offset)
+    return np.clip(answer, 0.0, 1.0)
+
+
+def predict_proba(
+    trees: Sequence[Tree],
+    targets: Sequence[int],
+    Z: ArrayLike,
+    n_classes: int,
+    voting: str = "membership",
+) -> Floats:
+    """Return the share of the votes that each class gets; ``targets``: by tree."""
+    Z = np.asarray(Z, dtype=np.float64)
+    if n_classes == 1:
+        return np.ones((len(Z), 1))
+    mu = np.array([membership(tree, Z) for tree in trees])  # (n_trees, n_rows)
+    signed_distance = (2 * mu - 1) * np.array([distance(tree, Z) for tree in trees])
+    margin = np.array([distance(tree, Z, normalized=False) for tree in trees])
+    is_margin = voting == "margin"
+    vote, s = np.zeros((2, len(Z), n_classes))
+    for k in np.unique(targets):
+        own = np.asarray(targets) == k
+        s[:, k] = signed_distance[own].mean(axis=0)
+        claim = (mu * margin)[own].sum(axis=0)
+        vote[:, k] = claim if is_margin else mu[own].mean(axis=0)
+    if n_classes == 2:  # trees of class 1 only
+        s[:, 0] = -s[:, 1]
+        vote[:, 0] = ((1 - mu) * margin).sum(axis=0) if is_margin else 1 - vote[:, 1]
+    # (1 + s / (1 + |s|)) / 2, for s < 0 in a form that never rounds to 0.
+    tie_term = np.where(s < 0, 1 / (1 + np.abs(s)), 1 + s / (1 + np.abs(s))) / 2
+    q: Floats = vote + 1e-6 * tie_term
+    q /= q.sum(axis=1, keepdims=True)
+    return q
+
+
+def importances(trees: Sequence[Tree], n_features: int) -> Floats:
+    """Return the mean share of each feature in the splits of the trees that split."""
+    shares = []
+    for tree in trees:
+        share = np.zeros(n_features)
+        for node in np.flatnonzero(tree.left >= 0):
+            spread = np.abs(tree.weight[node]) * tree.deviation[node]
+            reach = tree.weight_sum[node] / tree.weight_sum[0]
+            share[tree.feature[node]] += reach * spread / spread.sum()
+        if tree.left[0] >= 0:
+            shares.append(share / share.sum())
+    return np.mean(shares, axis=0) if shares else np.zeros(n_features)
