@@ -55,13 +55,11 @@ struct Threshold {
 /// Columns whose contrast tells the classes apart: step 2 before `beta`.
 inline void find_usable_columns(const Moments& moments, std::int64_t n_features,
                                 const Rules& rules, std::vector<std::int32_t>& usable) {
-  constexpr double smallest_contrast = 1e-10;  // in deviations of the node; less is rounding
   usable.clear();
   for (std::int64_t j = 0; j < n_features; ++j) {
     if (moments.is_fixed[j]) continue;
     const double variance = moments.variance(j);
-    if (!(variance > rules.alpha)) continue;
-    if (std::abs(moments.contrast(j)) > smallest_contrast * std::sqrt(variance))
+    if (variance > rules.alpha && moments.has_contrast(j, variance))
       usable.push_back(static_cast<std::int32_t>(j));
   }
 }
@@ -255,9 +253,10 @@ class Grower {
     if (std::min(moments.weight_target, moments.weight_rest) < min_weight_) return;
     terms_.clear();
     for (std::int64_t j = 0; j < table_.n_columns; ++j) {
-      if (moments.is_fixed[j] || !(moments.spread(j) > 0.0)) continue;
+      const double variance = moments.variance(j);
+      if (moments.is_fixed[j] || !(variance > 0.0) || !moments.has_contrast(j, variance)) continue;
       const double slope = moments.slope(j);
-      if (slope == 0.0) continue;
+      if (!std::isfinite(slope) || slope == 0.0) continue;  // squares so small that they vanish
       terms_.feature.push_back(static_cast<std::int32_t>(j));
       terms_.weight.push_back(slope);
     }

@@ -56,6 +56,12 @@ struct Moments {
     return sum_target[j] / weight_target - sum_rest[j] / weight_rest;
   }
 
+  /// Whether the contrast is more than rounding, for a column of this variance.
+  bool has_contrast(std::int64_t j, double variance) const {
+    constexpr double smallest = 1e-10;  // in deviations of the node
+    return std::abs(contrast(j)) > smallest * std::sqrt(variance);
+  }
+
   /// Least-squares slope of the target indicator on column j alone.
   double slope(std::int64_t j) const {
     return (weight() * sum_target[j] - weight_target * sum(j)) / spread(j);

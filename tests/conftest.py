@@ -1,0 +1,38 @@
+"""Small tables, the folder of data sets, and the Hypothesis profile."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import settings
+
+settings.register_profile("lhtree", deadline=None, derandomize=True)
+settings.register_profile("explore", deadline=None, print_blob=True)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "lhtree"))
+
+
+@pytest.fixture(scope="session")
+def load_table():
+    """Return a reader of the paper's data sets, which skips where they are absent."""
+    pd = pytest.importorskip("pandas")
+    folder = os.environ.get("LHTREE_DATA")
+
+    def load(name):
+        if not folder:
+            pytest.skip("LHTREE_DATA does not name the folder of the paper's data sets")
+        path = Path(folder) / f"{name}.parquet"
+        if not path.exists():
+            pytest.skip(f"{path.name} is not in the folder that LHTREE_DATA names")
+        return pd.read_parquet(path)
+
+    return load
+
+
+@pytest.fixture
+def blobs():
+    """Three overlapping classes, 300 rows, 6 columns of very different units."""
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1, 2], 100)
+    X = rng.normal(size=(300, 6)) + y[:, np.newaxis] * [1.0, -0.5, 0.2, 0, 0, 0.8]
+    return X * [1, 1e3, 1e-3, 1, 10, 1] + [0, 1e4, 0, 0, -5, 0], y

@@ -1,0 +1,67 @@
+"""Strategies for tables that are made to hurt."""
+
+import numpy as np
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+import reference
+
+
+@st.composite
+def integer_tables(draw, max_rows=40, max_columns=12):
+    """Small integers: many ties, duplicates with conflicting labels, constant columns."""
+    n, m = draw(st.integers(1, max_rows)), draw(st.integers(1, max_columns))
+    X = draw(arrays(np.float64, (n, m), elements=st.integers(-3, 3).map(float)))
+    return X, draw(arrays(np.bool_, n))
+
+
+@st.composite
+def real_tables(draw, max_rows=60, max_columns=12):
+    """Random reals in awkward units: offsets, tiny and huge columns, copies of columns."""
+    n, m = draw(st.integers(2, max_rows)), draw(st.integers(1, max_columns))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    # Grids and units are powers of two: decimal ones would make ties that only
+    # the rounding of sums decides.
+    grid = draw(st.sampled_from([1.0, 2.0**-3, 2.0**-40]))
+    X = np.round(rng.normal(size=(n, m)) / grid) * grid
+    kinds = st.sampled_from(["plain", "offset", "tiny", "huge", "constant", "copy", "outlier"])
+    for j in range(m):
+        kind = draw(kinds)
+        if kind == "offset":
+            X[:, j] = 2.0**27 + 2.0**-10 * X[:, j]
+        elif kind == "tiny":
+            X[:, j] *= 2.0**-333
+        elif kind == "huge":
+            X[:, j] *= 2.0**333
+        elif kind == "constant":
+            X[:, j] = 0.1
+        elif kind == "copy":
+            X[:, j] = X[:, 0]
+        elif kind == "outlier":
+            X[rng.integers(n), j] = 2.0**20
+    return X, rng.random(n) < draw(st.sampled_from([0.1, 0.5]))
+
+
+weights = st.sampled_from(["none", "integer", "fractional"])
+
+
+def make_weight(kind, n):
+    """Return weights of a kind, as the core gets them: resolved, all positive."""
+    rng = np.random.default_rng(n)
+    if kind == "integer":
+        return rng.integers(1, 4, n).astype(float)
+    if kind == "fractional":
+        return reference.resolve_weight(rng.uniform(0.1, 3.0, n))
+    return None
+
+
+rules = st.builds(
+    reference.Rules,
+    alpha=st.sampled_from([0.0, 0.0, 0.45]),
+    beta=st.sampled_from([0.0, 0.45, 0.5, 1.0]),
+    gamma=st.sampled_from([1.0, 2.0, 3.0, 1000.0]),
+    min_samples_split=st.sampled_from([2.0, 2.0, 5.0]),
+    max_depth=st.sampled_from([None, None, 0, 1, 3]),
+    min_weight_fraction_leaf=st.sampled_from([0.0, 0.0, 0.2]),
+    n_columns=st.sampled_from([None, None, 2]),
+)

@@ -1,0 +1,320 @@
+"""The native grower against the reference, and what must hold for every tree."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+
+import reference
+import tables
+from lhtree.tree import NO_MAX_DEPTH, Forest, Plan, check_forest, grow_forest, join_forests
+
+
+def make_plan(rules, n_rows, **changes):
+    """Return the plan of one tree for class 1 on all rows."""
+    plan = Plan(
+        n_classes=2,
+        target=(1,),
+        beta=(rules.beta,),
+        n_draws=n_rows,
+        alpha=rules.alpha,
+        gamma=rules.gamma,
+        min_samples_split=rules.min_samples_split,
+        max_depth=NO_MAX_DEPTH if rules.max_depth is None else rules.max_depth,
+        min_weight_fraction_leaf=rules.min_weight_fraction_leaf,
+        n_columns=rules.n_columns or 0,
+    )
+    return replace(plan, **changes)
+
+
+def grow(Z, is_target, weight, rules):
+    """Grow one native tree; check it; return it."""
+    m = Z.shape[1]
+    code = is_target.astype(np.int32)
+    scale = np.zeros(m), np.ones(m)
+    forest = grow_forest(Z, code, weight, make_plan(rules, len(Z)), scale=scale)
+    check_forest(forest)
+    return next(iter(forest))
+
+
+def grow_reference(Z, is_target, weight, rules):
+    weight = np.ones(len(Z)) if weight is None else weight
+    return reference.grow(Z, is_target, weight, rules, key=reference.tree_key(0, 0, 1))
+
+
+def is_same_tree(a, b):
+    """Whether two reference trees take the same decisions: structure and terms."""
+    return np.array_equal(a.left, b.left) and all(
+        np.array_equal(x, y) for x, y in zip(a.feature, b.feature, strict=True)
+    )
+
+
+def assert_same_tree(native, plain, exact):
+    """Demand the same decisions, to the bit where sums are exact."""
+    compare = assert_array_equal if exact else lambda a, b: assert_allclose(a, b, rtol=1e-6)
+    assert_array_equal(native.left, plain.left)
+    assert_array_equal(native.n_samples, plain.n_samples)
+    if exact:
+        assert_array_equal(native.rule, plain.rule)
+        assert_array_equal(native.extremes, plain.extremes)
+    assert_allclose(native.share, plain.share, rtol=1e-12)
+    assert_allclose(native.weight_sum, plain.weight_sum, rtol=1e-12)
+    is_split = plain.left >= 0
+    compare(native.threshold[is_split], plain.threshold[is_split])
+    for node in range(len(plain.left)):
+        feature, weight, center, deviation = native.terms(node)
+        assert_array_equal(feature, plain.feature[node])
+        if is_split[node]:
+            compare(weight, plain.weight[node])
+        else:
+            assert_allclose(weight, plain.weight[node], rtol=1e-6)
+        spread = np.abs(plain.deviation[node])
+        assert_allclose(center, plain.center[node], rtol=1e-12, atol=1e-9 * spread.max(initial=0))
+        assert_allclose(deviation, spread, rtol=1e-6)
+
+
+@settings(max_examples=500)
+@given(tables.integer_tables(), tables.rules, st.sampled_from(["none", "integer"]))
+def test_integer_trees_are_the_reference_bit_for_bit(table, rules, kind):
+    Z, is_target = table
+    weight = tables.make_weight(kind, len(Z))
+    native = grow(Z, is_target, weight, rules)
+    assert_same_tree(native, grow_reference(Z, is_target, weight, rules), exact=True)
+
+
+@settings(max_examples=400)
+@given(tables.real_tables(), tables.rules, tables.weights, st.booleans())
+def test_real_trees_are_the_reference_where_rounding_decides_nothing(
+    table, rules, kind, standardizes
+):
+    X, is_target = table
+    rules = replace(rules, beta=0.45) if rules.beta == 0.5 else rules  # a weight may be 0.5
+    weight = tables.make_weight(kind, len(X))
+    ones = np.ones(len(X)) if weight is None else weight
+    mean, deviation = reference.standardization(X, ones)
+    Z = (X - mean) / deviation if standardizes else X
+    plain = grow_reference(Z, is_target, weight, rules)
+    for seed in range(6):  # the tree must survive other orders of summation
+        order = np.random.default_rng(seed).permutation(len(Z))
+        shuffled_weight = None if weight is None else weight[order]
+        shuffled = grow_reference(Z[order], is_target[order], shuffled_weight, rules)
+        if not is_same_tree(plain, shuffled):
+            return
+    assert_same_tree(grow(Z, is_target, weight, rules), plain, exact=False)
+
+
+@settings(max_examples=200)
+@given(st.one_of(tables.integer_tables(), tables.real_tables()), tables.rules, tables.weights)
+def test_every_split_and_leaf_keeps_its_promise(table, rules, kind):
+    Z, is_target = table
+    weight = tables.make_weight(kind, len(Z))
+    tree = grow(Z, is_target, weight, rules)
+    leaf = tree.forest.apply(Z)[:, 0]
+    members = tree.forest.vote(Z, n_classes=2)[0][:, 1]
+    assert members.min() >= 0
+    assert members.max() <= 1
+    rows = {node: np.flatnonzero(leaf == node) for node in np.flatnonzero(tree.left < 0)}
+    for node in np.flatnonzero(tree.left >= 0)[::-1]:  # children before parents
+        left, right = rows[tree.left[node]], rows[tree.left[node] + 1]
+        assert len(left)
+        assert len(right)
+        if tree.rule[node] in (1, 3):
+            assert (is_target[left] == (tree.rule[node] == 1)).all()
+        if tree.rule[node] in (2, 4):
+            assert (is_target[right] == (tree.rule[node] == 2)).all()
+        rows[node] = np.concatenate([left, right])
+    for node, own in rows.items():
+        assert tree.n_samples[node] == len(own)
+        own_weight = np.ones(len(own)) if weight is None else weight[own]
+        assert_allclose(tree.weight_sum[node], own_weight.sum(), rtol=1e-12)
+        assert_allclose(tree.share[node], own_weight @ is_target[own] / own_weight.sum())
+
+
+@settings(max_examples=100)
+@given(tables.real_tables(), tables.rules, tables.weights)
+def test_answers_are_the_references(table, rules, kind):
+    Z, is_target = table
+    weight = tables.make_weight(kind, len(Z))
+    tree = grow(Z, is_target, weight, rules)
+    terms = [tree.terms(node) for node in range(tree.n_nodes)]
+    plain = reference.Tree(
+        tree.left, tree.threshold, tree.share, tree.n_samples, tree.weight_sum, tree.rule,
+        tree.extremes, *map(list, zip(*terms, strict=True)),
+    )  # fmt: skip
+    for rows in (Z, Z[::-1] * 1.5):
+        assert_array_equal(tree.forest.apply(rows)[:, 0], reference.apply(plain, rows))
+        vote, signed, _ = tree.forest.vote(rows, n_classes=2)
+        member = reference.membership(plain, rows)
+        assert_array_equal(vote[:, 1], member)
+        distance = reference.distance(plain, rows)
+        assert_allclose(signed[:, 1], (2 * member - 1) * distance, rtol=1e-12)
+        margin, _, complement = tree.forest.vote(rows, n_classes=2, by_margin=True)
+        distance = reference.distance(plain, rows, normalized=False)
+        assert_array_equal(margin[:, 1], member * distance)
+        assert_array_equal(complement, (1 - member) * distance)
+
+
+@settings(max_examples=100)
+@given(tables.integer_tables(), tables.rules, st.booleans())
+def test_float32_gives_the_model_of_float64(table, rules, is_wide):
+    Z, is_target = table
+    Z = np.tile(Z, (1, 5)) * 0.1 if is_wide else Z * 0.1
+    narrow = Z.astype(np.float32)
+    a = grow(narrow, is_target, None, rules).forest
+    b = grow(narrow.astype(np.float64), is_target, None, rules).forest
+    for name in ("left", "feature", "weight", "threshold", "center"):
+        assert_array_equal(getattr(a, name), getattr(b, name))
+    assert_array_equal(a.apply(narrow), b.apply(narrow.astype(np.float64)))
+
+
+@settings(max_examples=100)
+@given(tables.integer_tables(), tables.rules)
+def test_integer_weights_are_copies_of_rows(table, rules):
+    Z, is_target = table
+    weight = tables.make_weight("integer", len(Z))
+    copies = np.repeat(np.arange(len(Z)), weight.astype(int))
+    a = grow(Z, is_target, weight, rules)
+    b = grow(Z[copies], is_target[copies], None, rules)
+    assert_array_equal(a.left, b.left)
+    assert_array_equal(a.threshold, b.threshold)
+    assert_array_equal(a.forest.weight, b.forest.weight)
+    assert_array_equal(a.weight_sum, b.weight_sum)
+
+
+def test_a_thousand_equal_values_are_a_constant_column():
+    # The mean of a thousand times 0.1 is not 0.1, so its variance is not 0.
+    Z = np.column_stack([np.full(1000, 0.1), np.arange(1000.0)])
+    tree = grow(Z, np.arange(1000) % 3 == 0, None, reference.Rules())
+    columns = np.concatenate([tree.terms(node)[0] for node in range(tree.n_nodes)])
+    assert 0 not in columns
+
+
+def test_balanced_xor_is_a_leaf_that_answers_a_half():
+    Z = np.array([[0, 0], [0, 1], [1, 0], [1, 1.0]])
+    tree = grow(Z, np.array([True, False, False, True]), None, reference.Rules())
+    assert tree.n_nodes == 1
+    assert_array_equal(tree.forest.vote(Z, n_classes=2)[0][:, 1], 0.5)
+
+
+def test_split_by_hand():
+    # Means 6 and 2: weight 1. Rest lies in [1, 4], targets in [3, 9]: N2 = 2 above 4.
+    Z = np.array([[1.0], [2.0], [4.0], [1.0], [3.0], [6.0], [9.0]])
+    is_target = np.array([0, 0, 0, 0, 1, 1, 1], dtype=bool)
+    tree = grow(Z, is_target, None, reference.Rules(min_samples_split=3))
+    assert tree.rule[0] == 3  # N3 = 3 rows of the rest lie below the least target, 3
+    assert tree.threshold[0] == 3.0
+    assert_array_equal(tree.extremes[0], [3, 9, 1, 4])
+    assert_array_equal(tree.n_samples, [7, 3, 4, 2, 2])
+    assert tree.rule[2] == 2
+    assert tree.threshold[2] == np.nextafter(4.0, 5.0)
+    assert_array_equal(tree.share, [3 / 7, 0, 3 / 4, 1 / 2, 1])
+
+
+def test_leaf_line_by_hand():
+    # share 1/2, slope Cov / Var = (1/4 * 4) / 5 = 1/5 about the mean 3.
+    Z = np.array([[0.0], [2.0], [4.0], [6.0]])
+    tree = grow(Z, np.array([False, False, True, True]), None, reference.Rules(max_depth=0))
+    feature, slope, center, deviation = tree.terms(0)
+    assert (feature[0], center[0]) == (0, 3.0)
+    assert_allclose([slope[0], deviation[0]], [0.2, np.sqrt(5)])
+    vote = tree.forest.vote(np.array([[-9.0], [3.0], [4.0], [99.0]]), n_classes=2)[0][:, 1]
+    assert_allclose(vote, [0, 0.5, 0.7, 1])
+
+
+def test_an_offset_changes_no_decision():
+    # Values on a grid of 2**-10: adding 2**27 loses no digit.
+    rng = np.random.default_rng(3)
+    Z = rng.integers(-1000, 1000, size=(400, 5)) / 2.0**20
+    is_target = Z @ [3, -1, 2, 0, 1] + rng.normal(size=400) * 1e-3 > 0
+    plain = grow(Z, is_target, None, reference.Rules())
+    moved = grow(Z + 2.0**27, is_target, None, reference.Rules())
+    assert plain.n_nodes > 50
+    assert_array_equal(plain.left, moved.left)
+    assert_array_equal(plain.n_samples, moved.n_samples)
+    assert_allclose(plain.forest.weight, moved.forest.weight, rtol=1e-6, atol=1e-9)
+
+
+def test_tight_clusters_far_from_each_other_keep_their_digits():
+    # Within a cluster the columns vary by 1e-9 about 1 or -1: their squares do not.
+    rng = np.random.default_rng(5)
+    noise = rng.normal(size=(300, 2))
+    Z = rng.choice([-1.0, 1.0], size=(300, 2)) + 1e-9 * noise
+    is_target = noise[:, 0] + 0.3 * rng.normal(size=300) > 0
+    native = grow(Z, is_target, None, reference.Rules())
+    plain = grow_reference(Z, is_target, None, reference.Rules())
+    assert native.n_nodes > 20
+    assert_same_tree(native, plain, exact=False)
+
+
+def test_draws_are_the_references():
+    rng = np.random.default_rng(0)
+    Z = rng.integers(-3, 4, size=(50, 9)).astype(float)
+    code = rng.integers(0, 3, 50).astype(np.int32)
+    for bootstrap in (False, True):
+        plan = make_plan(
+            reference.Rules(n_columns=3), 50, n_classes=3, target=(0, 1, 2), beta=(0.0, 0.3),
+            n_draws=35, seed=7, first_member=4, bootstrap=bootstrap, n_columns_per_tree=5,
+        )  # fmt: skip
+        forest = grow_forest(Z, code, None, plan, scale=(np.zeros(9), np.ones(9)), n_threads=2)
+        check_forest(forest)
+        for number, tree in enumerate(forest):
+            step, target = divmod(number, 3)
+            rows, count = reference.draw_rows(7, 4 + step, 50, 35, bootstrap)
+            key = reference.tree_key(7, 4 + step, target)
+            plain = reference.grow(
+                Z[rows], code[rows] == target, count.astype(float),
+                reference.Rules(beta=plan.beta[step], n_columns=3),
+                key, reference.tree_columns(key, 9, 5),
+            )  # fmt: skip
+            assert tree.target == target
+            assert_same_tree(tree, plain, exact=True)
+
+
+def test_joined_forests_answer_like_their_parts():
+    rng = np.random.default_rng(1)
+    Z, is_target = rng.normal(size=(80, 4)), rng.random(80) < 0.5
+    parts = [grow(Z, is_target, None, reference.Rules(beta=b)).forest for b in (0.0, 0.5, 1.0)]
+    joined = join_forests(parts)
+    check_forest(joined)
+    assert_array_equal(joined.apply(Z), np.hstack([part.apply(Z) for part in parts]))
+
+
+@pytest.mark.parametrize(
+    ("name", "place", "value", "message"),
+    [
+        ("left", 0, 2, "children are misplaced"),
+        ("left", 0, 0, "a child comes before its parent"),
+        ("left", 0, -1, "children are misplaced"),
+        ("left", 0, 10**6, "children are misplaced"),
+        ("feature", 0, 77, "a column is out of range"),
+        ("start", 1, 10**9, "start falls"),
+        ("weight", 0, np.nan, "weight is not finite"),
+        ("n_samples", 0, 3, "rows are lost"),
+    ],
+)
+def test_check_forest_names_what_is_wrong(name, place, value, message):
+    rng = np.random.default_rng(2)
+    Z, is_target = rng.normal(size=(40, 3)), rng.random(40) < 0.5
+    forest = grow(Z, is_target, None, reference.Rules(beta=0.9)).forest
+    arrays = dict(vars(forest))
+    arrays[name] = arrays[name].copy()
+    arrays[name][place] = value
+    with pytest.raises(ValueError, match=message):
+        check_forest(Forest(**arrays))
+
+
+def test_arrays_that_do_not_fit_are_refused_before_they_are_read():
+    Z = np.arange(20.0).reshape(10, 2)
+    forest = grow(Z, np.arange(10) < 4, None, reference.Rules()).forest
+    for name in ("left", "start", "weight", "threshold", "feature_start", "column_mean"):
+        broken = Forest(**{**vars(forest), name: getattr(forest, name)[:-1].copy()})
+        with pytest.raises(ValueError, match=r"fit together|one entry per row"):
+            broken.apply(Z)
+    wrong = Forest(**{**vars(forest), "left": forest.left.astype(np.int64)})
+    with pytest.raises(ValueError, match="array 'left' has the wrong type"):
+        wrong.apply(Z)
+    with pytest.raises(ValueError, match="read-only"):
+        forest.left[0] = 5
