@@ -186,9 +186,7 @@ def choose_threshold(
     return e, 5, extremes
 
 
-def fit_leaf(
-    Z: Floats, is_target: Bools, weight: Floats, least: float, columns: Ints
-) -> Terms:
+def fit_leaf(Z: Floats, is_target: Bools, weight: Floats, least: float, columns: Ints) -> Terms:
     """Return the terms of a leaf; none if a class weighs nothing or below ``least``."""
     target, rest = weight[is_target], weight[~is_target]
     if not (target.size and rest.size) or min(target.sum(), rest.sum()) < least:

@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from lhtree import _core, parameters
 from lhtree.progress import Progress
-from lhtree.tree import NO_MAX_DEPTH, Plan, grow_forest, join_forests
+from lhtree.tree import NO_MAX_DEPTH, Forest, Plan, grow_forest, join_forests
 from lhtree.vote import find_probabilities
 from lhtree.weights import find_class_weight, resolve_sample_weight
 
@@ -71,7 +71,7 @@ def _keep_positive(rows):
 
 def _check_overflow(rows, names):
     """Refuse columns whose sums of squares leave the range of doubles."""
-    columns = _core.find_overflow(rows.X, rows.weight)
+    columns = _core.find_overflow(rows.X, None)
     if len(columns):
         listed = ", ".join(str(j if names is None else names[j]) for j in columns[:5])
         more = f" and {len(columns) - 5} more" if len(columns) > 5 else ""
@@ -79,10 +79,21 @@ def _check_overflow(rows, names):
             f"X has values so large that their squares overflow, in column {listed}{more}; "
             "divide them by a constant."
         )
+    if rows.weight is not None and len(_core.find_overflow(rows.X, rows.weight)):
+        raise ValueError(
+            f"sample_weight is so large that sums overflow, up to {rows.weight.max()}; "
+            "divide the weights by a constant."
+        )
 
 
 class _HyperplaneTrees(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     """What both classifiers are: members with one tree per class each."""
+
+    classes_: np.ndarray
+    n_classes_: int
+    forest_: Forest
+    _seed: int
+    _draw: Draw
 
     @with_callbacks
     def fit(self, X, y, sample_weight=None):
@@ -306,7 +317,8 @@ class _HyperplaneTrees(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         ndarray of shape (n_samples,)
             Labels from ``classes_``.
         """
-        return self.classes_[self.predict_proba(X).argmax(axis=1)]
+        proba = self.predict_proba(X)
+        return self.classes_[proba.argmax(axis=1)]
 
     def apply(self, X):
         """Return the leaf that each row reaches in each tree.

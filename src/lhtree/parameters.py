@@ -115,7 +115,7 @@ def count_draws(value: Any, n_rows: int, *, bootstrap: bool) -> int:
             _refuse(ValueError, "max_samples", value, wanted)
         return int(value)
     check_real("max_samples", value, wanted, low=math.ulp(0.0), high=1)
-    return max(1, round(value * n_rows))
+    return max(1, round(float(value) * n_rows))
 
 
 def count_min_samples(value: Any, n_rows: int) -> float:

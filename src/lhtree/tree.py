@@ -237,9 +237,10 @@ class Tree:
     def depth(self) -> int:
         """Number of splits on the longest path."""
         left, depth = self.left, 0
-        level = np.zeros(1, dtype=np.int64)
-        while len(level := left[level][left[level] >= 0]):
-            level = np.concatenate([level, level + 1])
+        child = left[:1][left[:1] >= 0]
+        while len(child):
+            level = np.concatenate([child, child + 1])
+            child = left[level][left[level] >= 0]
             depth += 1
         return depth
 
@@ -417,8 +418,8 @@ def _check_nodes(forest: Forest) -> Iterator[tuple[bool, str]]:
     is_split = forest.left >= 0
     yield bool(np.all(forest.left[is_split] > own[is_split])), "a child comes before its parent"
     # Breadth-first, the k-th split of a tree has the children 2k - 1 and 2k.
-    n_before = np.cumsum(is_split) - is_split
-    rank = n_before - np.repeat(n_before[forest.tree_start[:-1]], tree_size)
+    n_before: Ints = np.cumsum(is_split) - is_split
+    rank: Ints = n_before - np.repeat(n_before[forest.tree_start[:-1]], tree_size)
     yield bool(np.all(forest.left[is_split] == 2 * rank[is_split] + 1)), "children are misplaced"
     n_splits = np.add.reduceat(is_split, forest.tree_start[:-1], dtype=np.int64)
     yield bool(np.all(tree_size == 2 * n_splits + 1)), "a node has no parent, or a child is absent"

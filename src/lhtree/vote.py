@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from lhtree.tree import Floats
+from lhtree.tree import Floats, Ints
 
 TIE_WEIGHT = 1e-6  # what the signed distance may add to a vote
 
@@ -19,7 +18,7 @@ def tie_break(signed_distance: Floats) -> Floats:
 
 
 def find_probabilities(
-    sums: tuple[Floats, Floats, Floats], n_members: ArrayLike, *, by_margin: bool
+    sums: tuple[Floats, Floats, Floats], n_members: int | Ints, *, by_margin: bool
 ) -> Floats:
     """Turn sums over trees into class probabilities.
 
@@ -46,4 +45,5 @@ def find_probabilities(
         vote = np.column_stack([other, vote[:, 1]])
         distance = np.column_stack([-distance[:, 1], distance[:, 1]])
     score = vote + tie_break(distance)
-    return score / score.sum(axis=1, keepdims=True)
+    probability: Floats = score / score.sum(axis=1, keepdims=True)
+    return probability

@@ -29,13 +29,16 @@ def resolve_sample_weight(sample_weight: Any, n_rows: int) -> Floats | None:
         weight = np.full(n_rows, weight)
     if weight.shape != (n_rows,):
         raise ValueError(
-            f"sample_weight.shape == {weight.shape}, expected {(n_rows,)}: one weight per row of X."
+            f"sample_weight must have one entry per row of X, shape {(n_rows,)}, got an array of "
+            f"shape {weight.shape}."
         )
     if not np.isfinite(weight).all() or weight.min() < 0:
         bad = weight[~(np.isfinite(weight) & (weight >= 0))][0]
         raise ValueError(f"sample_weight must be finite and not negative, got {bad}.")
     if not weight.any():
-        raise ValueError("sample_weight is 0 for every row; at least one row must count.")
+        raise ValueError(
+            "sample_weight is zero for every row; give at least one row a positive weight."
+        )
     if np.any(weight != np.floor(weight)):
         largest = weight.max()  # first to the range of one: a sum of huge weights overflows
         weight = weight / largest
@@ -57,8 +60,9 @@ def find_class_weight(
         return None
     if isinstance(class_weight, str) and class_weight == "balanced":
         total = np.bincount(code, weights=weight, minlength=len(classes))
-        n_present = np.count_nonzero(total)
-        return np.divide(total.sum(), n_present * total, out=np.zeros(len(total)), where=total > 0)
+        factor = np.zeros(len(total))
+        np.divide(total.sum(), np.count_nonzero(total) * total, out=factor, where=total > 0)
+        return factor
     if not isinstance(class_weight, Mapping):
         raise ValueError(
             "class_weight must be None, a dict from label to weight, 'balanced' or "
@@ -76,7 +80,7 @@ def _look_up(class_weight: Mapping[Any, Any], classes: NDArray[Any]) -> Floats:
         )
     factor = [class_weight.get(label, 1.0) for label in labels]
     for label, value in zip(labels, factor, strict=True):
-        if not isinstance(value, Real) or not np.isfinite(value) or value < 0:
+        if not isinstance(value, Real) or not 0 <= float(value) < np.inf:
             raise ValueError(
                 f"class_weight must hold finite numbers of at least 0, got {value!r} "
                 f"for the class {label!r}."

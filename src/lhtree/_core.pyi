@@ -1,0 +1,37 @@
+"""Native core of lhtree: free functions on arrays."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lhtree.tree import Forest, Plan
+
+Rows = NDArray[np.float32] | NDArray[np.float64]  # C-contiguous and finite
+Floats = NDArray[np.float64]
+
+def grow_forest(
+    X: Rows,
+    code: NDArray[np.int32],
+    weight: Floats | None,
+    plan: Plan,
+    n_threads: int,
+    progress: Callable[[int], object] | None,
+) -> dict[str, NDArray[Any]]: ...
+def find_scale(X: Rows, weight: Floats | None) -> tuple[Floats, Floats]: ...
+def find_overflow(X: Rows, weight: Floats | None) -> NDArray[np.int64]: ...
+def standardize(X: Rows, mean: Floats, deviation: Floats) -> Floats: ...
+def vote(
+    forest: Forest,
+    X: Rows,
+    n_classes: int,
+    by_margin: bool,
+    left_out: NDArray[np.uint64] | None,
+    n_trees_per_member: int,
+    n_threads: int,
+) -> tuple[Floats, Floats, Floats]: ...
+def apply(forest: Forest, X: Rows, n_threads: int) -> NDArray[np.int64]: ...
+def find_left_out(
+    seed: int, n_members: int, n_rows: int, n_draws: int, bootstrap: bool
+) -> NDArray[np.uint64]: ...

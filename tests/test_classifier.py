@@ -1,0 +1,483 @@
+"""What the two classifiers do beyond growing a tree."""
+
+import pickle
+import time
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+from sklearn.datasets import load_iris, load_wine
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.metrics import balanced_accuracy_score
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import reference
+import tables
+from lhtree import LHForestClassifier, LHTClassifier, check_forest
+
+FIELDS = ("left", "feature", "weight", "threshold", "center", "share", "weight_sum", "n_samples")
+
+
+def assert_same_model(a, b):
+    for name in FIELDS:
+        assert_array_equal(getattr(a.forest_, name), getattr(b.forest_, name), name)
+
+
+def predict_by_reference(model, X, y, sample_weight=None):
+    """Fit and answer with the reference, from the model's parameters."""
+    classes, code = np.unique(y, return_inverse=True)
+    weight = np.ones(len(X)) if sample_weight is None else reference.resolve_weight(sample_weight)
+    mean, deviation = reference.standardization(X, weight)
+    Z = (X - mean) / deviation
+    t = model.n_estimators
+    n_draws = len(X) if model.max_samples is None else round(model.max_samples * len(X))
+    seed = np.random.RandomState(model.random_state).randint(2**31 - 1)
+    trees, targets = [], []
+    for i in range(t):
+        beta = model.beta if t == 1 else model.beta * i / t
+        rules = reference.Rules(
+            alpha=model.alpha, beta=beta, gamma=model.gamma,
+            min_samples_split=model.min_samples_split, max_depth=model.max_depth,
+        )  # fmt: skip
+        rows, count = reference.draw_rows(seed, i, len(X), n_draws, model.bootstrap)
+        for k in [1] if len(classes) == 2 else range(len(classes)):
+            key = reference.tree_key(seed, i, k)
+            trees.append(
+                reference.grow(Z[rows], code[rows] == k, weight[rows] * count, rules, key)
+            )
+            targets.append(k)
+    proba = reference.predict_proba(trees, targets, Z, len(classes), model.voting)
+    return proba, reference.importances(trees, X.shape[1])
+
+
+@pytest.mark.parametrize("bootstrap", [False, True])
+@pytest.mark.parametrize("voting", ["membership", "margin"])
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("n_estimators", [1, 4])
+def test_forest_is_the_reference(blobs, bootstrap, voting, n_classes, n_estimators):
+    X, y = blobs
+    y = np.minimum(y, n_classes - 1)
+    model = LHForestClassifier(
+        n_estimators, voting=voting, bootstrap=bootstrap, beta=0.7, gamma=3, min_samples_split=4,
+        max_depth=4, random_state=3,
+    ).fit(X, y)  # fmt: skip
+    proba, importances = predict_by_reference(model, X, y)
+    assert_allclose(model.predict_proba(X), proba, atol=1e-9)
+    assert_array_equal(model.predict(X), proba.argmax(axis=1))
+    assert_allclose(model.feature_importances_, importances, atol=1e-9)
+
+
+@pytest.mark.parametrize("kind", ["integer", "fractional"])
+def test_single_trees_with_weights_are_the_reference(blobs, kind):
+    X, y = blobs
+    rng = np.random.default_rng(0)
+    weight = rng.integers(1, 4, 300) if kind == "integer" else rng.uniform(0.1, 5, 300)
+    model = LHTClassifier(beta=0.3, max_depth=4).fit(X, y, sample_weight=weight)
+    proba, importances = predict_by_reference(model, X, y, weight)
+    assert_allclose(model.predict_proba(X), proba, atol=1e-9)
+    assert_allclose(model.feature_importances_, importances, atol=1e-9)
+
+
+@settings(max_examples=60)
+@given(
+    tables.integer_tables(),
+    st.integers(1, 4),
+    st.sampled_from(["membership", "margin"]),
+    st.booleans(),
+)
+def test_probabilities_are_probabilities(table, n_classes, voting, bootstrap):
+    X, is_target = table
+    y = (np.arange(len(X)) * 7 + is_target) % n_classes
+    model = LHForestClassifier(3, voting=voting, bootstrap=bootstrap, random_state=0).fit(X, y)
+    check_forest(model.forest_)
+    for rows in (X, -2.5 * X, X * 1e300, X * -1e-300):
+        proba = model.predict_proba(rows)
+        assert proba.min() >= 0
+        assert_allclose(proba.sum(axis=1), 1)
+        assert_array_equal(model.predict(rows), model.classes_[proba.argmax(axis=1)])
+        assert_array_equal(model.predict_log_proba(rows), np.log(proba))
+
+
+@settings(max_examples=60)
+@given(tables.real_tables(), st.sampled_from([1, 3]), tables.weights)
+def test_training_rows_reach_the_leaves_they_grew(table, n_estimators, kind):
+    X, is_target = table
+    weight = tables.make_weight(kind, len(X))
+    model = LHForestClassifier(n_estimators, max_samples=None, random_state=0)
+    model.fit(X, is_target, sample_weight=weight)
+    leaf = model.apply(X)
+    assert leaf.shape == (len(X), len(model.trees_))
+    for k, tree in enumerate(model.trees_):
+        count = np.bincount(leaf[:, k], minlength=tree.n_nodes)
+        assert_array_equal(count, np.where(tree.left < 0, tree.n_samples, 0))
+
+
+@settings(max_examples=40)
+@given(tables.real_tables(), st.integers(0, 3), st.booleans())
+def test_threads_and_dtype_change_nothing(table, seed, standardize):
+    X, is_target = table
+    X32 = np.clip(X, -1e30, 1e30).astype(np.float32)
+    common = {"beta": 0.5, "random_state": seed, "standardize": standardize}
+    one = LHForestClassifier(5, n_jobs=1, **common).fit(X32, is_target)
+    two = LHForestClassifier(5, n_jobs=2, **common).fit(X32.astype(float), is_target)
+    assert_same_model(one, two)
+    assert_array_equal(one.predict_proba(X32), two.predict_proba(X32.astype(float)))
+
+
+def test_threads_change_nothing_on_many_rows():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(3000, 20))
+    y = rng.integers(0, 3, 3000) + (X[:, 0] > 0)
+    models = [LHForestClassifier(4, n_jobs=n, random_state=1).fit(X, y) for n in (1, 2, 5)]
+    for other in models[1:]:
+        assert_same_model(models[0], other)
+        assert_array_equal(models[0].predict_proba(X), other.predict_proba(X))
+        assert_array_equal(models[0].apply(X), other.apply(X))
+
+
+def test_units_of_the_columns_do_not_matter(blobs):
+    X, y = blobs
+    moved = X * 2.0 ** np.array([0, 8, -9, 3, 20, -30])  # exact in binary
+    a, b = (LHForestClassifier(5, random_state=0).fit(x, y) for x in (X, moved))
+    assert_array_equal(a.predict(X), b.predict(moved))
+
+
+def test_an_offset_of_1e8_changes_nothing():
+    rng = np.random.default_rng(0)
+    X = rng.integers(-1000, 1000, size=(400, 5)) * 2.0**-20
+    y = (X @ [3, -1, 2, 0, 1] + rng.normal(size=400) * 1e-3 > 0).astype(int)
+    for standardize in (True, False):
+        a, b = (
+            LHTClassifier(standardize=standardize).fit(x, y).trees_[0] for x in (X, X + 2.0**27)
+        )
+        assert_array_equal(a.left, b.left)
+        assert_array_equal(a.n_samples, b.n_samples)
+
+
+def test_a_weight_of_zero_is_an_absent_row(blobs):
+    X, y = blobs
+    weight = np.ones(300)
+    weight[::3] = 0
+    for model in (LHTClassifier(), LHForestClassifier(3, random_state=0)):
+        a = clone(model).fit(X, y, sample_weight=weight)
+        b = clone(model).fit(X[weight > 0], y[weight > 0])
+        assert_same_model(a, b)
+
+
+def test_fractional_weights_mean_one():
+    X, y = load_iris(return_X_y=True)
+    weight = np.random.default_rng(0).uniform(0.1, 1, len(X))
+    a = LHTClassifier(gamma=3).fit(X, y, sample_weight=weight)
+    b = LHTClassifier(gamma=3).fit(X, y, sample_weight=weight * 2.0**-800)
+    assert_allclose(a.trees_[0].weight_sum[0], len(X))
+    assert_array_equal(a.predict_proba(X), b.predict_proba(X))
+
+
+def test_class_weight_multiplies_sample_weight(blobs):
+    X, y = blobs
+    weight = np.random.default_rng(1).integers(1, 3, 300)
+    factor = {0: 1, 1: 2, 2: 5}
+    a = LHTClassifier(class_weight=factor).fit(X, y, sample_weight=weight)
+    b = LHTClassifier(standardize=False)
+    mean, deviation = reference.standardization(X, weight.astype(float))
+    Z = (X - mean) / deviation  # class weights leave the units alone
+    b.fit(Z, y, sample_weight=weight * np.array([1, 2, 5])[y])
+    assert_array_equal(a.forest_.left, b.forest_.left)
+    assert_allclose(a.forest_.weight_sum, b.forest_.weight_sum)
+
+
+def test_balanced_classes_weigh_alike(blobs):
+    X, y = blobs
+    X, y = X[80:], y[80:]  # 20, 100, 100 rows
+    tree = LHTClassifier(class_weight="balanced").fit(X, y).trees_[0]
+    assert_allclose(tree.share[0], 1 / 3)
+    assert_allclose(tree.weight_sum[0], 220)
+    model = LHForestClassifier(3, class_weight="balanced_subsample", random_state=0).fit(X, y)
+    assert_allclose([tree.share[0] for tree in model.trees_], 1 / 3)
+    plain = LHTClassifier(max_depth=2).fit(X, y)
+    balanced = LHTClassifier(max_depth=2, class_weight="balanced").fit(X, y)
+    score = [balanced_accuracy_score(y, model.predict(X)) for model in (plain, balanced)]
+    assert score[1] >= score[0]
+
+
+def test_class_weight_zero_leaves_a_class_out(blobs):
+    X, y = blobs
+    model = LHTClassifier(class_weight={1: 0}).fit(X, y)
+    assert_array_equal(model.classes_, [0, 1, 2])
+    assert 1 not in model.predict(X)
+
+
+def test_out_of_bag_votes_come_from_members_that_left_a_row_out(blobs):
+    X, y = blobs
+    model = LHForestClassifier(40, oob_score=True, random_state=5).fit(X, y)
+    seed = np.random.RandomState(5).randint(2**31 - 1)
+    left_out = np.ones((40, 300), dtype=bool)
+    for i in range(40):
+        left_out[i, reference.draw_rows(seed, i, 300, 240, False)[0]] = False
+    for row in (0, 17, 299):
+        members = np.flatnonzero(left_out[:, row])
+        numbers = (3 * members[:, np.newaxis] + [0, 1, 2]).ravel()
+        sums = sum(votes_of_tree(model, X[row : row + 1], number) for number in numbers)
+        n = len(members)
+        score = sums[0] / n + 1e-6 * (1 + (s := sums[1] / n) / (1 + abs(s))) / 2
+        assert_allclose(model.oob_decision_function_[row], score / score.sum(), rtol=1e-9)
+    predicted = model.oob_decision_function_.argmax(axis=1)
+    assert model.oob_score_ == np.mean(predicted == y)
+
+
+def votes_of_tree(model, X, number):
+    """Return vote and signed distance of one tree for one row, by class."""
+    tree, forest = model.trees_[number], model.forest_
+    terms = [tree.terms(node) for node in range(tree.n_nodes)]
+    plain = reference.Tree(
+        tree.left, tree.threshold, tree.share, tree.n_samples, tree.weight_sum, tree.rule,
+        tree.extremes, *map(list, zip(*terms, strict=True)),
+    )  # fmt: skip
+    Z = (X - forest.column_mean) / forest.column_deviation
+    result = np.zeros((2, model.n_classes_))
+    member, distance = reference.membership(plain, Z)[0], reference.distance(plain, Z)[0]
+    result[:, tree.target] = member, (2 * member - 1) * distance
+    return result
+
+
+def test_out_of_bag_score_takes_a_metric_and_says_what_is_missing(blobs):
+    X, y = blobs
+    model = LHForestClassifier(30, oob_score=balanced_accuracy_score, random_state=0).fit(X, y)
+    assert 0.5 < model.oob_score_ < 1
+    with pytest.warns(UserWarning, match="rows were seen by every member"):
+        model = LHForestClassifier(2, oob_score=True, random_state=0).fit(X, y)
+    assert np.isnan(model.oob_decision_function_).any(axis=1).mean() > 0.3
+    weight = np.arange(300) % 2
+    model = LHForestClassifier(30, oob_score=True, bootstrap=True, random_state=0)
+    model.fit(X, y, sample_weight=weight)
+    assert np.isnan(model.oob_decision_function_[weight == 0]).all()
+    assert np.isfinite(model.oob_decision_function_[weight == 1]).all()
+
+
+def test_warm_start_keeps_old_members_and_draws_new_ones(blobs):
+    X, y = blobs
+    model = LHForestClassifier(3, beta=0.6, warm_start=True, oob_score=True, random_state=0)
+    with pytest.warns(UserWarning, match="seen by every member"):
+        model.fit(X, y)
+    old = model.forest_
+    with pytest.warns(UserWarning, match="seen by every member"):
+        model.set_params(n_estimators=5).fit(X, y)
+    whole = LHForestClassifier(5, beta=0.6, random_state=0).fit(X, y)
+    n_old = len(old.left)
+    assert_array_equal(model.forest_.left[:n_old], old.left)
+    assert_array_equal(
+        model.forest_.left[n_old:], whole.forest_.left[whole.forest_.tree_start[9] :]
+    )
+    check_forest(model.forest_)
+    with pytest.warns(UserWarning, match="are grown already"), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=".*seen by every member")
+        model.fit(X, y)
+    with pytest.raises(ValueError, match="n_estimators=2 must be at least 5"):
+        model.set_params(n_estimators=2).fit(X, y)
+    with pytest.raises(ValueError, match="warm_start=True needs the draws"):
+        model.set_params(n_estimators=6).fit(X[:250], y[:250])
+    with pytest.raises(ValueError, match=r"y has the classes \[0, 1\]"):
+        model.fit(X, y > 1)
+
+
+def test_random_state_none_differs_and_int_repeats(blobs):
+    X, y = blobs
+    a, b = (LHForestClassifier(3).fit(X, y).forest_.left for _ in range(2))
+    assert not np.array_equal(a, b)
+    assert_same_model(*(LHForestClassifier(3, random_state=9).fit(X, y) for _ in range(2)))
+
+
+def test_member_betas_follow_the_papers_schedule(blobs):
+    X, y = blobs
+    model = LHForestClassifier(4, beta=1.0, random_state=0).fit(X, y)
+    n_terms = [len(tree.terms(0)[0]) for tree in model.trees_[::3]]
+    least = [abs(tree.terms(0)[1]).min() for tree in model.trees_[::3]]
+    assert n_terms[0] == 6
+    assert all(weight >= i / 4 for i, weight in enumerate(least))
+    assert LHForestClassifier(1, beta=1.0).fit(X, y).trees_[0].terms(0)[0].size == 1
+
+
+def test_max_features_draws_columns(blobs):
+    X, y = blobs
+    model = LHForestClassifier(5, beta=0, max_features=2, random_state=0).fit(X, y)
+    terms = [tree.terms(0)[0] for tree in model.trees_]
+    assert all(len(columns) == 2 for columns in terms)
+    assert len({tuple(columns) for columns in terms}) > 3
+    model = LHForestClassifier(5, beta=0, max_features_per_tree="sqrt", random_state=0).fit(X, y)
+    for tree in model.trees_:
+        columns = np.concatenate([tree.terms(node)[0] for node in range(tree.n_nodes)])
+        assert len(np.unique(columns)) <= 2
+
+
+@pytest.mark.parametrize(
+    ("labels", "kind"),
+    [
+        (np.array(["a", "b", "c"]), "U"),
+        (np.array(["a", "b", "c"], dtype=object), "O"),
+        (np.array([True, False, True]), "b"),
+        (np.array([-5, 7, 100]), "i"),
+        (np.array([1.0, 2.0, 3.0]), "f"),
+    ],
+)
+def test_labels_of_any_kind(blobs, labels, kind):
+    X, y = blobs
+    model = LHTClassifier().fit(X, labels[y])
+    assert model.classes_.dtype.kind == kind
+    assert model.predict(X).dtype.kind == kind
+    assert_array_equal(model.classes_, np.unique(labels))
+    assert model.score(X, labels[y]) == 1
+
+
+def test_one_class_is_answered_constantly():
+    for model in (LHTClassifier(), LHForestClassifier(3)):
+        model.fit([[1.0], [2.0]], ["only", "only"])
+        assert_array_equal(model.predict([[5.0]]), ["only"])
+        assert_array_equal(model.predict_proba([[5.0]]), [[1.0]])
+        assert_array_equal(model.feature_importances_, [0.0])
+        assert (model.get_depth(), len(model.trees_)) == (0, len(model.forest_))
+
+
+def test_one_row_and_two_rows():
+    assert LHTClassifier().fit([[1.0, 2.0]], [3]).predict([[0, 0]]) == [3]
+    model = LHTClassifier().fit([[0.0], [1.0]], ["a", "b"])
+    assert_array_equal(model.predict([[-1.0], [0.2], [0.9]]), ["a", "a", "b"])
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_frames_are_read_by_name(library, blobs):
+    frames = pytest.importorskip(library)
+    X, y = blobs
+    names = [f"column {j}" for j in range(6)]
+    frame = frames.DataFrame(dict(zip(names, X.T, strict=True)))
+    model = LHForestClassifier(3, random_state=0).fit(frame, y)
+    assert_array_equal(model.feature_names_in_, names)
+    assert_array_equal(model.predict_proba(frame), model.predict_proba(frame[names]))
+    with pytest.raises(ValueError, match="feature names should match"):
+        model.predict(frame[names[::-1]])
+    with pytest.warns(UserWarning, match="X does not have valid feature names"):
+        model.predict(X)
+
+
+def test_importances_find_the_columns_that_matter():
+    X, y = load_wine(return_X_y=True, as_frame=True)
+    X["noise"] = np.random.default_rng(0).normal(size=len(X))
+    importances = LHForestClassifier(random_state=0).fit(X, y).feature_importances_
+    assert_allclose(importances.sum(), 1)
+    assert importances.argmin() == X.columns.get_loc("noise")
+
+
+def test_pipelines_searches_pickles_and_clones(blobs):
+    X, y = blobs
+    pipeline = make_pipeline(StandardScaler(), LHForestClassifier(5, random_state=0))
+    search = GridSearchCV(pipeline, {"lhforestclassifier__beta": [0.0, 0.8]}, cv=3).fit(X, y)
+    assert search.best_score_ > 0.5
+    model = LHForestClassifier(5, random_state=0).fit(X, y)
+    copy = pickle.loads(pickle.dumps(model))
+    assert_array_equal(copy.predict_proba(X), model.predict_proba(X))
+    assert not copy.forest_.left.flags.writeable
+    assert_same_model(clone(model).fit(X, y), model)
+    assert "LHForestClassifier" in model._repr_html_()
+
+
+def test_decision_path_is_what_forests_return(blobs):
+    X, y = blobs
+    model = LHForestClassifier(4, random_state=0).fit(X, y)
+    indicator, start = model.decision_path(X)
+    other = RandomForestClassifier(4).fit(X, y).decision_path(X)
+    assert type(indicator) is type(other[0])
+    assert indicator.shape == (300, start[-1])
+    leaf = model.apply(X)
+    for k, tree in enumerate(model.trees_):
+        part = indicator[:, start[k] : start[k + 1]].toarray()
+        assert_array_equal(part[:, 0], 1)
+        assert_array_equal(part[np.arange(300), leaf[:, k]], 1)
+        assert_array_equal(part.sum(axis=0), count_rows_through(tree, leaf[:, k]))
+
+
+def count_rows_through(tree, leaf):
+    count = np.bincount(leaf, minlength=tree.n_nodes)
+    for node in np.flatnonzero(tree.left >= 0)[::-1]:
+        count[node] = count[tree.left[node]] + count[tree.left[node] + 1]
+    return count
+
+
+def test_depth_and_leaves_agree_with_the_trees(blobs):
+    X, y = blobs
+    model = LHForestClassifier(4, random_state=0).fit(X, y)
+    assert model.get_depth() == max(tree.depth for tree in model.trees_)
+    assert model.get_n_leaves() == sum(tree.n_leaves for tree in model.trees_)
+    for depth in (0, 1, 3):
+        assert LHForestClassifier(4, max_depth=depth).fit(X, y).get_depth() == depth
+
+
+def test_verbose_prints_progress(blobs, capfd):
+    LHForestClassifier(7, verbose=1, random_state=0).fit(*blobs)
+    text = capfd.readouterr().err
+    assert "[lhtree] 7 of 7 members" in text
+
+
+def test_scikit_learn_callbacks_hear_of_every_member(blobs):
+    pytest.importorskip("sklearn.callback", reason="scikit-learn 1.9 has callbacks")
+
+    class Recorder:
+        def __init__(self):
+            self.names = []
+
+        def setup(self, estimator, context):
+            self.names.append("setup")
+
+        def teardown(self, estimator, context):
+            self.names.append("teardown")
+
+        def on_fit_task_begin(self, estimator, context):
+            self.names.append(f"begin {context.task_name}")
+
+        def on_fit_task_end(self, estimator, context):
+            self.names.append(f"end {context.task_name}")
+
+    recorder = Recorder()
+    model = LHForestClassifier(3).set_callbacks(recorder)
+    model.fit(*blobs)
+    expected = ["setup", "begin fit", *["begin member", "end member"] * 3, "end fit", "teardown"]
+    assert recorder.names == expected
+    recorder.names.clear()
+    with pytest.raises(ValueError, match="NaN"):
+        model.fit([[np.nan], [1.0]], [0, 1])
+    assert recorder.names == ["setup", "begin fit", "teardown"]
+
+
+def test_a_fit_that_fails_leaves_the_model_as_it_was(blobs):
+    X, y = blobs
+    model = LHForestClassifier(3, random_state=0).fit(X, y)
+    before = dict(vars(model))
+    for bad_X, bad_y in [(X[:, :2], y[:5]), (X * np.nan, y), (X[:, :2], np.full(300, 0.5) + y)]:
+        with pytest.raises(ValueError, match=r"inconsistent|NaN|Unknown label type"):
+            model.fit(bad_X, bad_y)
+        assert vars(model) == before
+
+
+def test_tie_break_takes_the_most_confident_claim():
+    # Two trees claim the middle row: the one whose hyperplanes are farther away wins.
+    X = np.array([[0.0], [1.0], [4.0], [10.0]])
+    model = LHTClassifier(standardize=False, gamma=1).fit(X, [0, 1, 1, 2])
+    vote, signed, _ = model.forest_.vote(np.array([[30.0]]), n_classes=3)
+    proba = model.predict_proba([[30.0]])[0]
+    assert_allclose(vote[0], [0, 0, 1])
+    score = vote[0] + 1e-6 * (1 + signed[0] / (1 + abs(signed[0]))) / 2
+    assert_allclose(proba, score / score.sum(), rtol=1e-12)
+    assert signed[0, 0] < 0 < signed[0, 2]
+
+
+def test_small_fits_take_milliseconds():
+    X, y = load_iris(return_X_y=True)
+    LHTClassifier().fit(X, y)
+    start = time.perf_counter()
+    for _ in range(20):
+        LHTClassifier().fit(X, y)
+    assert time.perf_counter() - start < 2  # a hang or a thread per node would show

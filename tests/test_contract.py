@@ -1,0 +1,30 @@
+"""scikit-learn's own checks of a classifier."""
+
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from lhtree import LHForestClassifier, LHTClassifier
+
+
+def expected_failures(estimator):
+    """Name the one check that cannot hold where a forest draws random rows.
+
+    Dropping or repeating rows renumbers the others, so draws by row number differ;
+    scikit-learn's random forests declare the same.
+    """
+    if isinstance(estimator, LHForestClassifier) and estimator.max_samples != 1.0:
+        reason = "weights and repetition draw different rows"
+        return {"check_sample_weight_equivalence_on_dense_data": reason}
+    return {}
+
+
+@parametrize_with_checks(
+    [
+        LHTClassifier(),
+        LHForestClassifier(),
+        LHForestClassifier(max_samples=1.0),
+        LHForestClassifier(voting="margin", max_samples=1.0, beta=0.8),
+    ],
+    expected_failed_checks=expected_failures,
+)
+def test_scikit_learn_contract(estimator, check):
+    check(estimator)
