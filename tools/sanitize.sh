@@ -16,7 +16,27 @@ repository=$(cd "$(dirname "$0")/.." && pwd)
 python=${PYTHON:-python}
 export CXX=${CXX:-g++}
 
-# Full paths of GCC's runtime libraries, separated by blanks.
+# Set up an environment whose own packages come before those of the current
+# interpreter; print the folder of its packages. A .pth file does not run those that
+# it leads to, so an editable installation of lhtree stays out of the way.
+make_environment() {
+  "$python" -m venv --without-pip "$1"
+  local packages
+  packages=$("$1/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
+  "$python" -c 'import sys; print(*(p for p in sys.path if p.endswith("-packages")), sep="\n")' \
+    > "$packages/current_interpreter.pth"
+  echo "$packages"
+}
+
+# Build with sanitizers $1 in folder $2 and install as one of the packages $3.
+build() {
+  # The assertions see an index past the end of a vector whose memory goes on.
+  CXXFLAGS="${CXXFLAGS:-} -D_GLIBCXX_ASSERTIONS" "$python" -m pip install --quiet \
+    --disable-pip-version-check --no-build-isolation --no-deps --no-compile \
+    --target "$3" -Cbuild-dir="$2" -Ccmake.define.LHTREE_SANITIZE="$1" "$repository"
+}
+
+# Print GCC's runtime libraries of the names given.
 find_runtimes() {
   local name path
   for name in "$@"; do
@@ -29,94 +49,76 @@ find_runtimes() {
   done
 }
 
-# An environment whose own packages come before those of the current interpreter.
-# A .pth file of ours does not run those found there, so that an editable
-# installation of lhtree stays out of the way.
-make_environment() {
-  "$python" -m venv --without-pip "$1"
-  local packages
-  packages=$("$1/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
-  "$python" -c 'import sys; print(*(p for p in sys.path if p.endswith("-packages")), sep="\n")' \
-    > "$packages/current_interpreter.pth"
-  echo "$packages"
+# Have every interpreter started from here load the runtimes of sanitizers $1 and
+# write their reports to files that start with $2.
+preload() {
+  local runtimes=(libasan.so libubsan.so) common="halt_on_error=1:log_path=$2"
+  if [[ $1 == thread ]]; then
+    runtimes=(libtsan.so)
+  fi
+  # What throws exceptions must be there when the sanitizer looks for it at start.
+  runtimes=$(find_runtimes "${runtimes[@]}" libstdc++.so)
+  # The interpreter leaks by design, and its own allocator would hide errors of ours.
+  export PYTHONMALLOC=malloc PYTHONDONTWRITEBYTECODE=1 LD_PRELOAD=$runtimes
+  export ASAN_OPTIONS=$common:detect_leaks=0:detect_stack_use_after_return=1
+  export UBSAN_OPTIONS=$common:print_stacktrace=1
+  export TSAN_OPTIONS=$common:history_size=5:suppressions=$repository/tools/tsan.supp
 }
 
-build() {
-  local sanitizers=$1 packages=$2 folder=$3
-  # The assertions see an index past the end of a vector whose memory goes on.
-  CXXFLAGS="${CXXFLAGS:-} -D_GLIBCXX_ASSERTIONS" "$python" -m pip install --quiet \
-    --disable-pip-version-check --no-build-isolation --no-deps --no-compile \
-    --target "$packages" -Cbuild-dir="$folder/build" \
-    -Ccmake.define.LHTREE_SANITIZE="$sanitizers" "$repository"
-}
-
-# The module under test must be ours, and must call the sanitizer.
+# Fail unless the tests would run with the module among the packages $2, and it calls
+# sanitizers $1.
 check_module() {
-  local sanitizers=$1 packages=$2 interpreter=$3 core symbol=__asan_init
-  [[ $sanitizers == thread ]] && symbol=__tsan_init
-  core=$(cd "$repository" && "${interpreter[@]}" -c 'import lhtree._core; print(lhtree._core.__file__)')
-  if [[ $core != "$packages"/* ]]; then
-    echo "The tests would run with $core instead of the sanitized build." >&2
-    return 1
-  fi
-  if ! grep -q "$symbol" "$core"; then
-    echo "$core was built without the $sanitizers sanitizer." >&2
+  local core=$3 symbol=__asan_init
+  case $1 in
+    undefined) symbol=__ubsan_handle ;;
+    thread) symbol=__tsan_init ;;
+  esac
+  if [[ $core != "$2"/* ]] || ! grep -q "$symbol" "$core"; then
+    echo "The tests would run with $core, which is no build with the $1 sanitizer." >&2
     return 1
   fi
 }
 
-run_tests() {
-  local sanitizers=$1 folder=$2
-  local reports=$folder/report runtimes status=0 tests=() name
+run_tests() (
+  sanitizers=$1 folder=$2 packages=$3 status=0 tests=()
+  interpreter=$folder/environment/bin/python
   for name in test_tree test_threads test_classifier; do
-    [[ -e $repository/tests/$name.py ]] && tests+=("tests/$name.py")
+    if [[ -e $repository/tests/$name.py ]]; then tests+=("tests/$name.py"); fi
   done
-  [[ -n ${SANITIZE_TESTS:-} ]] && read -ra tests <<< "$SANITIZE_TESTS"
-  # The C++ library comes first to be found by the sanitizer when it looks for what
-  # throws exceptions; the interpreter itself does not load it.
-  if [[ $sanitizers == thread ]]; then
-    runtimes=$(find_runtimes libtsan.so libstdc++.so)
-  else
-    runtimes=$(find_runtimes libasan.so libubsan.so libstdc++.so)
-  fi
-  # The interpreter leaks by design, and its own allocator would hide our errors.
-  local common="halt_on_error=1:log_path=$reports"
-  local interpreter=(
-    env "LD_PRELOAD=$runtimes" PYTHONMALLOC=malloc PYTHONDONTWRITEBYTECODE=1
-    "ASAN_OPTIONS=$common:detect_leaks=0:detect_stack_use_after_return=1"
-    "UBSAN_OPTIONS=$common:print_stacktrace=1"
-    "TSAN_OPTIONS=$common:suppressions=$repository/tools/tsan.supp:history_size=5"
-    "$folder/environment/bin/python"
-  )
-  check_module "$sanitizers" "$3" "${interpreter[@]}"
-  (cd "$repository" && "${interpreter[@]}" -m pytest -x -q -p no:cacheprovider \
-    -p no:faulthandler --timeout=1800 "${tests[@]}") || status=$?
-  if compgen -G "$reports*" > /dev/null; then
-    cat "$reports"* >&2
+  if [[ -n ${SANITIZE_TESTS:-} ]]; then read -ra tests <<< "$SANITIZE_TESTS"; fi
+  cd "$repository"
+  preload "$sanitizers" "$folder/report"
+  core=$("$interpreter" -c 'import lhtree._core; print(lhtree._core.__file__)')
+  check_module "$sanitizers" "$packages" "$core"
+  "$interpreter" -m pytest -x -q -p no:cacheprovider -p no:faulthandler --timeout=1800 \
+    "${tests[@]}" || status=$?
+  if compgen -G "$folder/report*" > /dev/null; then
+    cat "$folder/report"* >&2
     echo "The $sanitizers sanitizer reports errors." >&2
-    return 1
+    status=1
   fi
-  return "$status"
-}
+  exit "$status"
+)
 
-main() {
-  local sanitizers folder packages
-  if [[ $# -eq 0 ]]; then
-    set -- address,undefined thread
-  fi
-  for sanitizers in "$@"; do
-    case $sanitizers in
-      address,undefined | address | undefined | thread) ;;
-      *) echo "Unknown sanitizers $sanitizers: use address,undefined or thread." >&2; exit 2 ;;
-    esac
-    folder=$(mktemp -d)
-    trap 'rm -rf "$folder"' EXIT
-    echo "== $sanitizers"
-    packages=$(make_environment "$folder/environment")
-    build "$sanitizers" "$packages" "$folder"
-    run_tests "$sanitizers" "$folder" "$packages"
-    rm -rf "$folder"
-  done
-}
+run() (
+  sanitizers=$1
+  folder=$(mktemp -d)
+  trap 'rm -rf "$folder"' EXIT
+  echo "== $sanitizers"
+  packages=$(make_environment "$folder/environment")
+  build "$sanitizers" "$folder/build" "$packages"
+  run_tests "$sanitizers" "$folder" "$packages"
+)
 
-main "$@"
+for sanitizers in "${@:-address,undefined}"; do
+  case $sanitizers in
+    address,undefined | address | undefined | thread) ;;
+    *) echo "Unknown sanitizers $sanitizers: use address,undefined or thread." >&2; exit 2 ;;
+  esac
+done
+if [[ $# -eq 0 ]]; then
+  set -- address,undefined thread
+fi
+for sanitizers in "$@"; do
+  run "$sanitizers"
+done

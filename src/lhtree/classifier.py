@@ -69,6 +69,17 @@ def _keep_positive(rows):
     return TrainingRows(*(field[rows.weight > 0] for field in rows))
 
 
+def _weigh_classes(rows, class_weight, classes):
+    """Multiply the weights of the rows by those of their classes."""
+    factor = find_class_weight(class_weight, classes, rows.code, rows.weight)
+    if factor is None:
+        return rows
+    weight = factor[rows.code] * (1.0 if rows.weight is None else rows.weight)
+    if not weight.any():
+        raise ValueError(f"class_weight={class_weight!r} leaves no row with a positive weight.")
+    return _keep_positive(rows._replace(weight=weight))
+
+
 def _check_overflow(rows, names):
     """Refuse columns whose sums of squares leave the range of doubles."""
     columns = _core.find_overflow(rows.X, None)
@@ -113,8 +124,8 @@ class _HyperplaneTrees(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
 
         Returns
         -------
-        self : object
-            The fitted classifier.
+        object
+            The fitted classifier itself.
         """
         parameters.check_rules(self)
         parameters.check_members(self)
@@ -144,10 +155,8 @@ class _HyperplaneTrees(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         rows = _keep_positive(TrainingRows(X, code.astype(np.int32), weight, np.arange(len(X))))
         _check_overflow(rows, getattr(self, "feature_names_in_", None))
         scale = self._find_scale(rows, n_old)
-        factor = find_class_weight(self.class_weight, classes, rows.code, rows.weight)
-        if factor is not None:
-            weight = factor[rows.code] * (1.0 if rows.weight is None else rows.weight)
-            rows = _keep_positive(rows._replace(weight=weight))
+        if not self._balances_members:
+            rows = _weigh_classes(rows, self.class_weight, classes)
         draw = self._find_draw(len(rows.X), n_old)
         seed = self._seed if n_old else self._find_seed()
         plan = self._plan(rows, draw, seed, n_old, len(classes))
@@ -200,7 +209,7 @@ class _HyperplaneTrees(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             seed=seed,
             first_member=n_old,
             bootstrap=draw.bootstrap,
-            balance=self.class_weight == "balanced_subsample",
+            balance=self._balances_members,
             alpha=float(self.alpha),
             gamma=float(self.gamma),
             min_samples_split=parameters.count_min_samples(self.min_samples_split, n_rows),
@@ -251,6 +260,11 @@ class _HyperplaneTrees(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         score = self.oob_score if callable(self.oob_score) else accuracy_score
         predicted = self.classes_[proba[is_voted].argmax(axis=1)]
         self.oob_score_ = score(self.classes_[rows.code[is_voted]], predicted)
+
+    @property
+    def _balances_members(self):
+        """Whether classes weigh alike in the rows of each member; the core sees to it."""
+        return isinstance(self.class_weight, str) and self.class_weight == "balanced_subsample"
 
     @property
     def _n_members(self):
@@ -493,6 +507,7 @@ class LHTClassifier(_HyperplaneTrees):
     """
 
     # A single tree per class is the forest of one member on all rows.
+    _balances_members = False
     n_estimators = 1
     max_samples = None
     bootstrap = False

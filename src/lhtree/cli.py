@@ -1,8 +1,5 @@
 """The command ``lhtree``: parse, call, print."""
 
-# mypy: allow-untyped-calls
-# The estimators follow scikit-learn: their types live in the docstrings.
-
 from __future__ import annotations
 
 import json

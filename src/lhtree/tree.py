@@ -58,7 +58,7 @@ class Forest:
     answers ``share`` plus the sum of ``weight * (z - center)``, clipped to [0, 1].
     ``z`` is the row in units of the columns: ``(x - column_mean) / column_deviation``.
 
-    Attributes
+    Parameters
     ----------
     tree_start : ndarray of int64, shape (n_trees + 1,)
         First node of each tree. The nodes of a tree are numbered breadth-first.

@@ -51,12 +51,9 @@ def find_class_weight(
 ) -> Floats | None:
     """Return the factor of each class, or None if it is one for all.
 
-    "balanced" gives every class the same total weight. "balanced_subsample" does
-    so within the rows of each member, which the core takes care of.
+    "balanced" gives every class the same total weight.
     """
-    if class_weight is None or (
-        isinstance(class_weight, str) and class_weight == "balanced_subsample"
-    ):
+    if class_weight is None:
         return None
     if isinstance(class_weight, str) and class_weight == "balanced":
         total = np.bincount(code, weights=weight, minlength=len(classes))

@@ -1,0 +1,171 @@
+"""Bad input gets one clear sentence that names the argument, the value and the remedy."""
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+from sklearn.exceptions import NotFittedError
+
+from lhtree import LHForestClassifier, LHTClassifier
+
+X = np.arange(40.0).reshape(20, 2)
+Y = np.arange(20) % 3
+
+
+@pytest.mark.parametrize("classifier", [LHTClassifier, LHForestClassifier])
+@pytest.mark.parametrize(
+    ("name", "value", "error", "message"),
+    [
+        ("alpha", -1, ValueError, "alpha must be a number of at least 0, got -1."),
+        ("alpha", "a", TypeError, "alpha must be a number of at least 0, got 'a'."),
+        ("alpha", np.nan, ValueError, "alpha must be a number of at least 0, got nan."),
+        ("alpha", np.inf, ValueError, "alpha must be a number of at least 0, got inf."),
+        ("beta", 1.1, ValueError, "beta must be a number from 0 to 1, got 1.1."),
+        ("beta", True, TypeError, "beta must be a number from 0 to 1, got True."),
+        ("gamma", 0, ValueError, "gamma must be a number above 0, got 0."),
+        ("min_samples_split", 1, ValueError, "min_samples_split must be an integer of at least 2"),
+        ("min_samples_split", 1.5, ValueError, "or a float in (0, 1] for a share of the rows"),
+        ("max_depth", -1, ValueError, "max_depth must be an integer of at least 0, or None"),
+        ("max_depth", 2.5, TypeError, "max_depth must be an integer of at least 0, or None"),
+        ("min_weight_fraction_leaf", 0.6, ValueError, "must be a number from 0 to 0.5, got 0.6."),
+        ("standardize", "yes", TypeError, "standardize must be True or False, got 'yes'."),
+        ("class_weight", "equal", ValueError, "class_weight must be None, a dict"),
+        ("class_weight", {7: 2}, ValueError, "class_weight names the class 7, which is not in y"),
+        ("class_weight", {1: -2}, ValueError, "got -2 for the class 1"),
+        ("class_weight", {1: "x"}, ValueError, "got 'x' for the class 1"),
+        ("class_weight", {0: 0, 1: 0, 2: 0}, ValueError, "leaves no row"),
+        ("n_jobs", 0, ValueError, "n_jobs must be a nonzero integer"),
+        ("n_jobs", "all", TypeError, "n_jobs must be a nonzero integer"),
+    ],
+)
+def test_parameters_of_both(classifier, name, value, error, message):
+    model = classifier(**{name: value})
+    with pytest.raises(error) as caught:
+        model.fit(X, Y)
+    assert message in str(caught.value)
+    assert vars(model) == vars(classifier(**{name: value}))
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "error", "message"),
+    [
+        ("n_estimators", 0, ValueError, "n_estimators must be an integer of at least 1, got 0."),
+        ("n_estimators", 2.0, TypeError, "n_estimators must be an integer of at least 1, got 2.0"),
+        ("max_samples", 0.0, ValueError, "max_samples must be a float in (0, 1]"),
+        ("max_samples", 1.5, ValueError, "max_samples must be a float in (0, 1]"),
+        ("max_samples", 21, ValueError, "at most the number of rows, 20, unless bootstrap=True"),
+        ("bootstrap", 1, TypeError, "bootstrap must be True or False, got 1."),
+        ("max_features", "all", ValueError, "'sqrt', 'log2' or None, got 'all'."),
+        ("max_features", 0, ValueError, "max_features must be an integer of at least 1"),
+        ("max_features", 1.1, ValueError, "max_features must be an integer of at least 1"),
+        ("max_features_per_tree", -1, ValueError, "max_features_per_tree must be"),
+        ("voting", "soft", ValueError, "voting must be one of 'membership', 'margin', got 'soft'"),
+        ("voting", 3, TypeError, "voting must be one of 'membership', 'margin', got 3"),
+        ("oob_score", "yes", TypeError, "oob_score must be True or False"),
+        ("warm_start", None, TypeError, "warm_start must be True or False, got None."),
+        ("verbose", "loud", TypeError, "verbose must be a number"),
+        ("random_state", "seed", ValueError, "seed"),
+    ],
+)
+def test_parameters_of_forests(name, value, error, message):
+    with pytest.raises(error) as caught:
+        LHForestClassifier(**{name: value}).fit(X, Y)
+    assert message in str(caught.value)
+
+
+def test_single_trees_have_no_subsamples_to_balance():
+    with pytest.raises(ValueError, match=r"\(forests only\) 'balanced_subsample'"):
+        LHTClassifier(class_weight="balanced_subsample").fit(X, Y)
+
+
+def test_out_of_bag_scores_need_rows_that_are_left_out():
+    with pytest.raises(ValueError, match=r"max_samples=1.0 draws all 20; use a smaller"):
+        LHForestClassifier(oob_score=True, max_samples=1.0).fit(X, Y)
+
+
+@pytest.mark.parametrize(
+    ("weight", "error", "message"),
+    [
+        (np.ones(19), ValueError, r"one entry per row of X, shape \(20,\), got an array of shape"),
+        (np.ones((20, 1)), ValueError, r"shape \(20, 1\)"),
+        (np.full(20, -1.0), ValueError, "finite and not negative, got -1.0"),
+        (np.full(20, np.nan), ValueError, "finite and not negative, got nan"),
+        (np.full(20, np.inf), ValueError, "finite and not negative, got inf"),
+        (np.zeros(20), ValueError, "zero for every row"),
+        (["a"] * 20, TypeError, "sample_weight must be an array of numbers"),
+        (np.full(20, 1e300), ValueError, "sample_weight is so large that sums overflow"),
+    ],
+)
+def test_sample_weight(weight, error, message):
+    with pytest.raises(error, match=message):
+        LHTClassifier().fit(X, Y, sample_weight=weight)
+
+
+@pytest.mark.parametrize("classifier", [LHTClassifier, LHForestClassifier])
+@pytest.mark.parametrize(
+    ("rows", "labels", "message"),
+    [
+        (np.full((20, 2), np.nan), Y, "Input X contains NaN"),
+        (np.full((20, 2), np.inf), Y, "Input X contains infinity"),
+        (csr_array(X), Y, "Sparse data was passed"),
+        (X[:0], Y[:0], "Found array with 0 sample"),
+        (X[:, :0], Y, r"Found array with 0 feature\(s\)"),
+        (X[:, 0], Y, "Expected 2D array, got 1D array"),
+        (X[np.newaxis], Y, "Found array with dim 3"),
+        (X, Y[:-1], "inconsistent numbers of samples"),
+        (X, np.column_stack([Y, Y]), "y should be a 1d array"),
+        (X, np.linspace(0, 1, 20), "Unknown label type: continuous"),
+        (X, np.where(Y > 0, Y, np.nan), "Input y contains NaN"),
+        (X.astype(complex), Y, "Complex data not supported"),
+        (X.astype(str) + "x", Y, "could not convert string to float"),
+    ],
+)
+def test_training_data(classifier, rows, labels, message):
+    model = classifier()
+    with pytest.raises((ValueError, TypeError), match=message):
+        model.fit(rows, labels)
+    assert vars(model) == vars(classifier())
+
+
+@pytest.mark.parametrize("standardize", [True, False])
+def test_columns_that_overflow_are_named(standardize):
+    huge = X.copy()
+    huge[3, 1] = 1e200
+    with pytest.raises(ValueError, match=r"squares overflow, in column 1; divide"):
+        LHTClassifier(standardize=standardize).fit(huge, Y)
+    pd = pytest.importorskip("pandas")
+    with pytest.raises(ValueError, match="in column income; divide"):
+        LHTClassifier(standardize=standardize).fit(
+            pd.DataFrame(huge, columns=["age", "income"]), Y
+        )
+
+
+@pytest.mark.parametrize("standardize", [True, False])
+@pytest.mark.parametrize("unit", [1e-320, 1e-200, 1e-160, 1e150])
+def test_extreme_units_are_answered(standardize, unit):
+    model = LHTClassifier(standardize=standardize).fit(X * unit, Y)
+    proba = model.predict_proba(np.concatenate([X * unit, X, -X * 1e300]))
+    assert np.isfinite(proba).all()
+
+
+@pytest.mark.parametrize("method", ["predict", "predict_proba", "apply", "decision_path"])
+@pytest.mark.parametrize("classifier", [LHTClassifier, LHForestClassifier])
+def test_prediction(classifier, method):
+    model = classifier()
+    with pytest.raises(NotFittedError):
+        getattr(model, method)(X)
+    model.fit(X, Y)
+    with pytest.raises(ValueError, match=r"X has 1 features, but .* is expecting 2 features"):
+        getattr(model, method)(X[:, :1])
+    with pytest.raises(ValueError, match="NaN"):
+        getattr(model, method)(X * np.nan)
+
+
+@pytest.mark.parametrize("name", ["trees_", "feature_importances_", "get_depth", "get_n_leaves"])
+def test_an_unfitted_model_says_so(name):
+    with pytest.raises(NotFittedError):
+        read_or_call(LHTClassifier(), name)
+
+
+def read_or_call(model, name):
+    attribute = getattr(model, name)
+    return attribute() if callable(attribute) else attribute

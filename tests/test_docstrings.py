@@ -1,0 +1,51 @@
+"""Docstrings: complete, well formed, and their examples run."""
+
+import doctest
+import importlib
+import inspect
+import pkgutil
+
+import pytest
+from numpydoc.validate import validate
+
+import lhtree
+
+IGNORED = {
+    "GL08",  # magic methods need no docstring
+    "ES01",  # an extended summary is not always needed
+    "SA01",  # nor a See Also section
+    "EX01",  # nor an example for every method
+    "GL01",  # the summary starts on the first line
+    "SS06",
+    "RT03",  # a return value may be described by its name and type
+    "YD01",
+}
+MODULES = [module.name for module in pkgutil.iter_modules(lhtree.__path__, "lhtree.")]
+
+
+def list_public_objects():
+    for name in lhtree.__all__:
+        yield f"lhtree.{name}"
+        if inspect.isclass(getattr(lhtree, name)):
+            for member, value in inspect.getmembers(getattr(lhtree, name)):
+                is_own = "lhtree" in (getattr(value, "__module__", "") or "")
+                if not member.startswith("_") and (is_own or isinstance(value, property)):
+                    yield f"lhtree.{name}.{member}"
+
+
+@pytest.mark.parametrize("name", list(list_public_objects()))
+def test_docstrings_follow_numpydoc(name):
+    is_estimator_or_function = "Classifier" in name or name.count(".") == 1
+    errors = [
+        f"{code}: {text}"
+        for code, text in validate(name)["errors"]
+        # Fields and methods of the flat arrays are described by their class.
+        if code not in IGNORED and (is_estimator_or_function or not code.startswith(("PR", "RT")))
+    ]
+    assert not errors
+
+
+@pytest.mark.parametrize("name", [name for name in MODULES if not name.endswith("_core")])
+def test_examples_in_docstrings_run(name):
+    result = doctest.testmod(importlib.import_module(name))
+    assert result.failed == 0

@@ -1,0 +1,51 @@
+"""The source as a maintainer wants it."""
+
+import ast
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import lhtree
+from lhtree import _core
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [["ruff", "check"], ["ruff", "format", "--check"], ["mypy"]],
+    ids=lambda command: " ".join(command),
+)
+def test_linters_are_content(command):
+    run = subprocess.run(
+        [sys.executable, "-m", *command], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert run.returncode == 0, run.stdout + run.stderr
+
+
+def test_the_stub_names_what_the_core_has():
+    stub = ast.parse((ROOT / "src/lhtree/_core.pyi").read_text(encoding="utf-8"))
+    functions = {node.name: node for node in stub.body if isinstance(node, ast.FunctionDef)}
+    core = {name for name in vars(_core) if not name.startswith("_")}
+    assert set(functions) == core
+    for name, function in functions.items():
+        signature = getattr(_core, name).__doc__.split("\n")[0]
+        names = re.findall(r"(\w+): ", re.sub(r"\[[^]]*\]", "", signature))
+        assert [arg.arg for arg in function.args.args] == names
+
+
+def test_versions_agree():
+    text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    assert f'version = "{lhtree.__version__}"' in text
+
+
+@pytest.mark.parametrize("pattern", ["src/**/*.py", "native/*.?pp", "tests/*.py", "tools/*"])
+def test_files_stay_short(pattern):
+    paths = [path for path in ROOT.glob(pattern) if path.is_file()]
+    assert paths
+    for path in paths:
+        n_lines = len(path.read_text(encoding="utf-8").splitlines())
+        assert n_lines <= 700, f"{path.name} has {n_lines} lines: which idea is missing?"
