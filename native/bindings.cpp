@@ -89,7 +89,7 @@ struct ForestHandle {
 
   ForestView view() const {
     return {static_cast<std::int64_t>(target.size()), static_cast<std::int64_t>(mean.size()),
-            tree_start.data(), target.data(), left.data(), start.data(), feature_start.data(),
+            static_cast<std::int64_t>(weight.size()), tree_start.data(), target.data(), left.data(), start.data(), feature_start.data(),
             feature.data(), weight.data(), center.data(), threshold.data(), norm.data()};
   }
   Scaling scaling() const { return {mean.data(), deviation.data()}; }
@@ -201,6 +201,14 @@ Output<std::int64_t, 1> overflow(const Input<T, 2>& X, const OptionalWeight& wei
 }
 
 template <class T>
+bool is_finite(const Input<T, 2>& X) {
+  // A sum of zeros stays zero; infinities and NaN make it NaN.
+  T sum = 0;
+  for (std::size_t i = 0; i < X.size(); ++i) sum += X.data()[i] * T{0};
+  return sum == T{0};
+}
+
+template <class T>
 Output<double, 2> standardized(const Input<T, 2>& X, const Input<double, 1>& mean,
                                const Input<double, 1>& deviation) {
   check_length(mean.size(), X.shape(1), "mean");
@@ -215,17 +223,20 @@ Output<double, 2> standardized(const Input<T, 2>& X, const Input<double, 1>& mea
   return to_numpy<double, 2>(std::move(result), {X.shape(0), X.shape(1)});
 }
 
-/// Run one task per block of rows; a single block needs no thread.
+/// Run task(range, stop) over blocks of rows; a single block needs no thread.
 template <class Task>
-void run_blocks(std::int64_t n_rows, std::int64_t n_threads, const Task& task) {
+void run_blocks(std::int64_t n_rows, std::int64_t n_columns, std::int64_t n_threads,
+                const Task& task) {
   const Poll poll = make_poll(nb::none());
   nb::gil_scoped_release unlocked;
-  const std::int64_t n_tasks = (n_rows + rows_per_task - 1) / rows_per_task;
-  const StopFlag never{false};
-  if (n_tasks <= 1)
-    for (std::int64_t i = 0; i < n_tasks; ++i) task(i, never);
-  else
-    run_tasks(n_tasks, n_threads, task, poll);
+  const std::int64_t size = count_rows_per_task(n_rows, n_columns, n_threads);
+  if (n_rows <= size) return task(RowRange{0, n_rows}, StopFlag{false});
+  run_tasks(
+      (n_rows + size - 1) / size, n_threads,
+      [&](std::int64_t i, const StopFlag& stop) {
+        task(RowRange{i * size, std::min(size, n_rows - i * size)}, stop);
+      },
+      poll);
 }
 
 template <class T>
@@ -250,10 +261,9 @@ std::tuple<Output<double, 2>, Output<double, 2>, Output<double, 1>> vote(
   std::vector<double> complement(by_margin ? n_rows : 0);
   const Votes votes{sums.data(), distances.data(), complement.data(), n_classes, by_margin};
   const ForestView view = forest.view();
-  run_blocks(static_cast<std::int64_t>(n_rows), n_threads,
-             [&](std::int64_t task, const StopFlag& stop) {
-               vote_rows(view, X.data(), static_cast<std::int64_t>(n_rows), forest.scaling(), bits,
-                         votes, task, stop);
+  run_blocks(static_cast<std::int64_t>(n_rows), view.n_features, n_threads,
+             [&](RowRange range, const StopFlag& stop) {
+               vote_rows(view, X.data(), range, forest.scaling(), bits, votes, stop);
              });
   const std::array<std::size_t, 2> shape{n_rows, static_cast<std::size_t>(n_classes)};
   return {to_numpy<double, 2>(std::move(sums), shape),
@@ -268,10 +278,9 @@ Output<std::int64_t, 2> apply(nb::handle forest_object, const Input<T, 2>& X,
   const std::size_t n_rows = X.shape(0), n_trees = forest.target.size();
   std::vector<std::int64_t> leaf(n_rows * n_trees);
   const ForestView view = forest.view();
-  run_blocks(static_cast<std::int64_t>(n_rows), n_threads,
-             [&](std::int64_t task, const StopFlag& stop) {
-               apply_rows(view, X.data(), static_cast<std::int64_t>(n_rows), forest.scaling(),
-                          leaf.data(), task, stop);
+  run_blocks(static_cast<std::int64_t>(n_rows), view.n_features, n_threads,
+             [&](RowRange range, const StopFlag& stop) {
+               apply_rows(view, X.data(), range, forest.scaling(), leaf.data(), stop);
              });
   return to_numpy<std::int64_t, 2>(std::move(leaf), {n_rows, n_trees});
 }
@@ -294,6 +303,7 @@ void bind_for(nb::module_& m) {
         "weight"_a.noconvert().none(), "plan"_a, "n_threads"_a, "progress"_a.none());
   m.def("find_scale", &scale<T>, "X"_a.noconvert(), "weight"_a.noconvert().none());
   m.def("find_overflow", &overflow<T>, "X"_a.noconvert(), "weight"_a.noconvert().none());
+  m.def("is_finite", &is_finite<T>, "X"_a.noconvert());
   m.def("standardize", &standardized<T>, "X"_a.noconvert(), "mean"_a.noconvert(),
         "deviation"_a.noconvert());
   m.def("vote", &vote<T>, "forest"_a, "X"_a.noconvert(), "n_classes"_a, "by_margin"_a,

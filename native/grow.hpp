@@ -113,11 +113,12 @@ template <class T>
 class Grower {
  public:
   Grower(const Table<T>& table, const Rules& rules, const double* weight, const StopFlag& stop)
-      : table_(table), rules_(rules), weight_(weight), stop_(stop) {}
+      : all_rows_(table), all_weight_(weight), rules_(rules), stop_(stop), near_rows_(0, table) {}
 
   GrownTree grow(std::vector<std::uint32_t>& row, std::int64_t n_targets, std::uint64_t key) {
     row_ = row.data();
     score_.resize(row.size());
+    leave_near();
     const auto n_rows = static_cast<std::int64_t>(row.size());
     tree_.node.emplace_back();
     std::vector<Pending> stack;
@@ -129,6 +130,8 @@ class Grower {
       check_stop(stop_);
       Pending node = std::move(stack.back());
       stack.pop_back();
+      if (is_near_ && stack.size() < near_level_) leave_near();
+      if (!is_near_ && node.moments && fits_near(node)) enter_near(node, stack.size());
       visit(std::move(node), stack);
     }
     return std::move(tree_);
@@ -140,8 +143,39 @@ class Grower {
             {row_ + node.middle, node.end - node.middle, weight_}};
   }
 
+  // Once a node's rows fit into a fast cache they are copied side by side, and its
+  // whole subtree, which is finished before any other node, works on the copy.
+
+  bool fits_near(const Pending& node) const {
+    constexpr std::int64_t near_bytes = 1 << 19;  // half of a common second-level cache
+    const std::int64_t n = node.end - node.begin;
+    return n * all_rows_.width * static_cast<std::int64_t>(sizeof(T)) <= near_bytes;
+  }
+
+  void enter_near(const Pending& node, std::size_t level) {
+    const std::int64_t n = node.end - node.begin;
+    if (near_rows_.n_rows < n) near_rows_ = Table<T>(n, all_rows_);
+    if (all_weight_) near_weight_.resize(n);
+    for (std::int64_t i = 0; i < n; ++i) {
+      std::uint32_t& row = row_[node.begin + i];
+      near_rows_.assign(i, all_rows_.row(row));
+      if (all_weight_) near_weight_[i] = all_weight_[row];
+      row = static_cast<std::uint32_t>(i);
+    }
+    is_near_ = true;
+    near_level_ = level;
+    table_ = &near_rows_;
+    weight_ = all_weight_ ? near_weight_.data() : nullptr;
+  }
+
+  void leave_near() {
+    is_near_ = false;
+    table_ = &all_rows_;
+    weight_ = all_weight_;
+  }
+
   std::unique_ptr<Moments> take_moments() {
-    if (spare_.empty()) return std::make_unique<Moments>(table_.width);
+    if (spare_.empty()) return std::make_unique<Moments>(table_->width);
     std::unique_ptr<Moments> moments = std::move(spare_.back());
     spare_.pop_back();
     return moments;
@@ -150,13 +184,13 @@ class Grower {
   std::unique_ptr<Moments> sum_root(const Pending& root) {
     std::unique_ptr<Moments> moments = take_moments();
     const std::int64_t n_kept = rules_.n_columns_per_tree;
-    if (n_kept > 0 && n_kept < table_.n_columns) {
-      std::vector<std::int32_t> column(table_.n_columns);
+    if (n_kept > 0 && n_kept < table_->n_columns) {
+      std::vector<std::int32_t> column(table_->n_columns);
       std::iota(column.begin(), column.end(), 0);
       shuffle_columns(root.key, column);
-      for (std::int64_t k = n_kept; k < table_.n_columns; ++k) moments->is_fixed[column[k]] = 1;
+      for (std::int64_t k = n_kept; k < table_->n_columns; ++k) moments->is_fixed[column[k]] = 1;
     }
-    sum_exactly(table_, rows_of(root), *moments, stop_);
+    sum_exactly(*table_, rows_of(root), *moments, stop_);
     return moments;
   }
 
@@ -164,7 +198,7 @@ class Grower {
     const NodeRows rows = rows_of(node);
     describe(node, rows);
     if (!node.moments) return;  // pure: a constant leaf
-    settle(table_, rows, *node.moments, stop_);
+    settle(*table_, rows, *node.moments, stop_);
     if (!split(node, rows, stack)) finish_leaf(node);
     if (node.moments) spare_.push_back(std::move(node.moments));
   }
@@ -183,7 +217,7 @@ class Grower {
   bool split(Pending& node, const NodeRows& rows, std::vector<Pending>& stack) {
     if (node.depth >= rules_.max_depth) return false;
     if (node.moments->weight() < rules_.min_samples_split) return false;
-    choose_weights(*node.moments, table_.n_columns, rules_, node.key, terms_);
+    choose_weights(*node.moments, table_->n_columns, rules_, node.key, terms_);
     if (terms_.empty()) return false;
     project_rows(node);
     const Extremes target = find_extremes(score_.data(), rows.target.size);
@@ -206,16 +240,17 @@ class Grower {
   }
 
   void project_rows(const Pending& node) {
-    const bool is_dense = static_cast<std::int64_t>(terms_.weight.size()) == table_.n_columns;
+    const bool is_dense = static_cast<std::int64_t>(terms_.weight.size()) == table_->n_columns;
     const FormView form{is_dense ? nullptr : terms_.feature.data(), terms_.weight.data(),
-                        static_cast<std::int64_t>(terms_.weight.size())};
-    constexpr std::int64_t piece = 64;
+                        static_cast<std::int64_t>(terms_.weight.size()), false};
+    const Place place = is_near_ ? Place::near : Place::far;
+    constexpr std::int64_t piece = 256;
     const T* row[piece];
     for (std::int64_t begin = node.begin; begin < node.end; begin += piece) {
-      if ((begin - node.begin) % (64 * piece) == 0) check_stop(stop_);
+      if ((begin - node.begin) % (16 * piece) == 0) check_stop(stop_);
       const std::int64_t n = std::min(piece, node.end - begin);
-      for (std::int64_t i = 0; i < n; ++i) row[i] = table_.row(row_[begin + i]);
-      project(row, n, form, score_.data() + (begin - node.begin));
+      for (std::int64_t i = 0; i < n; ++i) row[i] = table_->row(row_[begin + i]);
+      project(row, n, form, place, score_.data() + (begin - node.begin));
     }
   }
 
@@ -252,7 +287,7 @@ class Grower {
     const Moments& moments = *node.moments;
     if (std::min(moments.weight_target, moments.weight_rest) < min_weight_) return;
     terms_.clear();
-    for (std::int64_t j = 0; j < table_.n_columns; ++j) {
+    for (std::int64_t j = 0; j < table_->n_columns; ++j) {
       const double variance = moments.variance(j);
       if (moments.is_fixed[j] || !(variance > 0.0) || !moments.has_contrast(j, variance)) continue;
       const double slope = moments.slope(j);
@@ -323,14 +358,20 @@ class Grower {
     std::unique_ptr<Moments> moments = take_moments();
     moments->origin = parent.origin;
     moments->is_fixed = parent.is_fixed;
-    sum_exactly(table_, rows, *moments, stop_);
+    sum_exactly(*table_, rows, *moments, stop_);
     return moments;
   }
 
-  const Table<T>& table_;
+  const Table<T>& all_rows_;
+  const double* all_weight_;  // [n_rows of the table] or null
   const Rules& rules_;
-  const double* weight_;  // [n_rows of the table] or null
   const StopFlag& stop_;
+  Table<T> near_rows_;
+  std::vector<double> near_weight_;
+  bool is_near_ = false;
+  std::size_t near_level_ = 0;  // height of the stack below the subtree that works on the copy
+  const Table<T>* table_ = nullptr;  // where the rows of the node at hand are
+  const double* weight_ = nullptr;
   double min_weight_ = 0.0;  // least weight of a side of a split
   std::uint32_t* row_ = nullptr;
   GrownTree tree_;

@@ -1,6 +1,7 @@
 #include "kernels.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 namespace lhtree {
 namespace {
@@ -79,16 +80,17 @@ LHTREE_INLINE void add(const Table<T>& table, RowSet rows, const double* origin,
 
 // ---- projections -----------------------------------------------------------
 
-/// The last, incomplete lane of a dense form; zeros cancel what lies past a row.
-LHTREE_INLINE Lanes load_rest(const double* values, std::int64_t n) {
+/// The last, incomplete lane of weights; zeros cancel what lies past a row.
+LHTREE_INLINE Lanes load_last(FormView form, std::int64_t column) {
+  if (form.is_padded) return load(form.weight + column);
   Lanes lanes = fill(0.0);
-  for (std::int64_t i = 0; i < n; ++i) lanes[i] = values[i];
+  for (std::int64_t i = 0; column + i < form.n_terms; ++i) lanes[i] = form.weight[column + i];
   return lanes;
 }
 
 /// Several rows at once hide the latency of the additions.
 template <int n_rows, class T>
-LHTREE_INLINE void project_dense(const T* const* row, FormView form, double* score) {
+LHTREE_INLINE void project_dense(const T* const* row, FormView form, Lanes last, double* score) {
   Lanes sum[n_rows];
   for (int i = 0; i < n_rows; ++i) sum[i] = fill(0.0);
   const std::int64_t n_whole = form.n_terms / lane_count * lane_count;
@@ -96,10 +98,8 @@ LHTREE_INLINE void project_dense(const T* const* row, FormView form, double* sco
     const Lanes weight = load(form.weight + column);
     for (int i = 0; i < n_rows; ++i) sum[i] = sum[i] + weight * load(row[i] + column);
   }
-  if (n_whole < form.n_terms) {
-    const Lanes weight = load_rest(form.weight + n_whole, form.n_terms - n_whole);
-    for (int i = 0; i < n_rows; ++i) sum[i] = sum[i] + weight * load(row[i] + n_whole);
-  }
+  if (n_whole < form.n_terms)
+    for (int i = 0; i < n_rows; ++i) sum[i] = sum[i] + last * load(row[i] + n_whole);
   for (int i = 0; i < n_rows; ++i) score[i] = combine(sum[i]);
 }
 
@@ -115,14 +115,25 @@ LHTREE_INLINE double project_sparse(const T* row, FormView form) {
 
 template <class T>
 LHTREE_INLINE void project_all(const T* const* row, std::int64_t n_rows, FormView form,
-                               double* score) {
+                               Place place, double* score) {
   std::int64_t i = 0;
   if (form.feature) {
     for (; i < n_rows; ++i) score[i] = project_sparse(row[i], form);
     return;
   }
-  for (; i + 4 <= n_rows; i += 4) project_dense<4>(row + i, form, score + i);
-  for (; i < n_rows; ++i) project_dense<1>(row + i, form, score + i);
+  Lanes last = fill(0.0);
+  if (form.n_terms % lane_count) last = load_last(form, form.n_terms / lane_count * lane_count);
+  for (; i + 4 <= n_rows; i += 4) {
+    if (place == Place::far)
+      for (std::int64_t k = i + 8; k < std::min(i + 12, n_rows); ++k)
+        prefetch(row[k], form.n_terms);
+    project_dense<4>(row + i, form, last, score + i);
+  }
+  if (i + 2 <= n_rows) {
+    project_dense<2>(row + i, form, last, score + i);
+    i += 2;
+  }
+  if (i < n_rows) project_dense<1>(row + i, form, last, score + i);
 }
 
 }  // namespace
@@ -138,13 +149,13 @@ LHTREE_CLONES void add_rows(const Table<float>& table, RowSet rows, const double
 }
 
 LHTREE_CLONES void project(const double* const* row, std::int64_t n_rows, FormView form,
-                           double* score) {
-  project_all(row, n_rows, form, score);
+                           Place place, double* score) {
+  project_all(row, n_rows, form, place, score);
 }
 
 LHTREE_CLONES void project(const float* const* row, std::int64_t n_rows, FormView form,
-                           double* score) {
-  project_all(row, n_rows, form, score);
+                           Place place, double* score) {
+  project_all(row, n_rows, form, place, score);
 }
 
 double project_centered(const double* row, FormView form, const double* center) {
@@ -154,6 +165,14 @@ double project_centered(const double* row, FormView form, const double* center) 
     sum[j % lane_count] += form.weight[k] * (row[j] - center[k]);
   }
   return combine(sum);
+}
+
+LHTREE_CLONES void shorten(double* distance, const double* score, std::int64_t n, double threshold,
+                           double norm) {
+  for (std::int64_t i = 0; i < n; ++i) {
+    const double gap = std::abs(score[i] - threshold) / norm;
+    distance[i] = gap < distance[i] ? gap : distance[i];
+  }
 }
 
 LHTREE_CLONES Extremes find_extremes(const double* score, std::int64_t n) {

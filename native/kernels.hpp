@@ -30,15 +30,24 @@ struct FormView {
   const std::int32_t* feature;  // null: all columns in order
   const double* weight;
   std::int64_t n_terms;
+  bool is_padded;  // weights may be read in whole lanes: past the columns, they or the rows are 0
 };
 
-/// score[i] = sum of weight * (value - center) over the terms of each row, in
-/// SPEC's order. `center` may be null. `row[i]` must be readable in whole lanes.
-void project(const double* const* row, std::int64_t n_rows, FormView form, double* score);
-void project(const float* const* row, std::int64_t n_rows, FormView form, double* score);
+/// Where the rows of a projection are: in a cache, or anywhere in a large table.
+enum class Place { near, far };
+
+/// score[i] = sum of weight * value over the terms of each row, in SPEC's order.
+/// `row[i]` must be readable in whole lanes.
+void project(const double* const* row, std::int64_t n_rows, FormView form, Place place,
+             double* score);
+void project(const float* const* row, std::int64_t n_rows, FormView form, Place place,
+             double* score);
 
 /// The same for one row, relative to `center`.
 double project_centered(const double* row, FormView form, const double* center);
+
+/// Lower each distance to that from the hyperplane, |score - threshold| / norm, if it is less.
+void shorten(double* distance, const double* score, std::int64_t n, double threshold, double norm);
 
 /// Smallest and largest of `n` > 0 values.
 struct Extremes {

@@ -77,9 +77,31 @@ LHTREE_INLINE Lanes fill(double value) {
   return lanes;
 }
 
-/// The eight partial sums combined as SPEC demands.
+/// The eight partial sums combined as ((0+4)+(2+6)) + ((1+5)+(3+7)): each step adds
+/// the upper half to the lower.
 LHTREE_INLINE double combine(const Lanes& s) {
+#if defined(__GNUC__) || defined(__clang__)
+  typedef double Half __attribute__((vector_size(32)));
+  typedef double Quarter __attribute__((vector_size(16)));
+  const Half half = __builtin_shufflevector(s, s, 0, 1, 2, 3) +
+                    __builtin_shufflevector(s, s, 4, 5, 6, 7);
+  const Quarter quarter =
+      __builtin_shufflevector(half, half, 0, 1) + __builtin_shufflevector(half, half, 2, 3);
+  return quarter[0] + quarter[1];
+#else
   return ((s[0] + s[4]) + (s[2] + s[6])) + ((s[1] + s[5]) + (s[3] + s[7]));
+#endif
+}
+
+/// Ask for `n` values that will be read soon; they lie where no hardware expects them.
+template <class T>
+LHTREE_INLINE void prefetch(const T* values, std::int64_t n) {
+#if defined(__GNUC__) || defined(__clang__)
+  constexpr std::int64_t values_per_line = 64 / sizeof(T);
+  for (std::int64_t i = 0; i < n; i += values_per_line) __builtin_prefetch(values + i);
+#else
+  (void)values, (void)n;
+#endif
 }
 
 /// Smallest multiple of eight that holds `n` columns.

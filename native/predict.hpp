@@ -20,7 +20,21 @@ struct Scaling {
   const double* deviation;
 };
 
-inline constexpr std::int64_t rows_per_task = 512;
+/// Rows that walk down together: as many as fit into a fast cache, and few enough
+/// that all threads get some.
+inline std::int64_t count_rows_per_task(std::int64_t n_rows, std::int64_t n_columns,
+                                        std::int64_t n_threads) {
+  constexpr std::int64_t bytes = 1 << 21, least = 64, most = 4096;
+  const std::int64_t fitting = bytes / (padded(n_columns) * 8);
+  const std::int64_t fair = (n_rows + 2 * n_threads - 1) / (2 * n_threads);
+  return std::clamp(std::min(fitting, fair), least, most);
+}
+
+/// Rows [first, first + size) of the caller's table.
+struct RowRange {
+  std::int64_t first;
+  std::int64_t size;
+};
 
 /// Rows on their way through a forest: standardised, in whole lanes.
 struct Block {
@@ -66,30 +80,67 @@ inline double find_membership(const ForestView& forest, std::int64_t leaf, const
   return std::isnan(value) ? share : std::clamp(value, 0.0, 1.0);
 }
 
+/// Move one row one node down in each active tree; returns how many go on.
+inline std::int64_t step_down(const ForestView& forest, const double* row, bool normalizes,
+                              bool is_root, std::int64_t* active, std::int64_t n_active,
+                              Answers& answers) {
+  for (std::int64_t k = 0; k < n_active; ++k) {
+    const std::int64_t tree = active[k];
+    const FormView form = forest.form(forest.tree_start[tree] + answers.leaf[tree]);
+    prefetch(form.weight, form.n_terms);
+  }
+  std::int64_t n_going = 0;
+  for (std::int64_t k = 0; k < n_active; ++k) {
+    const std::int64_t tree = active[k], root = forest.tree_start[tree];
+    const std::int64_t node = root + answers.leaf[tree];
+    const std::int32_t left = forest.left[node];
+    if (left < 0) {
+      answers.membership[tree] = find_membership(forest, node, row);
+      if (is_root) answers.distance[tree] = 0.0;
+      continue;
+    }
+    double score;
+    project(&row, 1, forest.form(node), Place::near, &score);
+    const double threshold = forest.threshold[node];
+    double& distance = answers.distance[tree];
+    if (is_root) distance = std::numeric_limits<double>::infinity();
+    shorten(&distance, &score, 1, threshold, normalizes ? forest.norm[node] : 1.0);
+    answers.leaf[tree] = left + !(score < threshold);
+    forest.prefetch_node(root + answers.leaf[tree]);
+    active[n_going++] = tree;
+  }
+  return n_going;
+}
+
 /// Walks blocks of rows down the trees; keeps its buffers between trees.
 ///
 /// All rows that reach a node are projected together, so that its weights are
 /// read once per block.
 class Walker {
  public:
-  Walker(const ForestView& forest, const Block& block) : forest_(forest), block_(block) {
+  Walker(const ForestView& forest, const Block& block)
+      : forest_(forest),
+        block_(block),
+        nearest_(block.n_rows),
+        pointer_(block.n_rows),
+        score_(block.n_rows),
+        right_(block.n_rows),
+        right_nearest_(block.n_rows) {
     answers.leaf.resize(block.n_rows);
     answers.membership.resize(block.n_rows);
     answers.distance.resize(block.n_rows);
-    pointer_.resize(block.n_rows);
-    score_.resize(block.n_rows);
-    right_.resize(block.n_rows);
   }
 
   Answers answers;
 
-  /// Fill `answers` for the rows given (ascending positions in the block).
+  /// Fill `answers` for the given rows of the block, whose order is lost.
   void walk(std::int64_t tree, std::vector<std::int32_t>& row, bool normalizes) {
     const std::int64_t root = forest_.tree_start[tree];
-    for (const std::int32_t i : row)
-      answers.distance[i] = std::numeric_limits<double>::infinity();
-    stack_.clear();
-    if (!row.empty()) stack_.push_back({0, 0, static_cast<std::int32_t>(row.size())});
+    const auto n_rows = static_cast<std::int32_t>(row.size());
+    if (n_rows == 0) return;
+    const bool splits = forest_.left[root] >= 0;
+    std::fill_n(nearest_.begin(), n_rows, splits ? std::numeric_limits<double>::infinity() : 0.0);
+    stack_.assign(1, Span{0, 0, n_rows});
     while (!stack_.empty()) {
       const Span span = stack_.back();
       stack_.pop_back();
@@ -110,39 +161,72 @@ class Walker {
       const std::int32_t i = row[k];
       answers.leaf[i] = span.node;
       answers.membership[i] = find_membership(forest_, root + span.node, block_.row(i));
-      if (span.node == 0) answers.distance[i] = 0.0;
+      answers.distance[i] = nearest_[k];
     }
   }
 
   void descend(std::int64_t root, const Span& span, std::int32_t* row, bool normalizes) {
     const std::int64_t node = root + span.node;
     const std::int32_t n = span.end - span.begin, left = forest_.left[node];
-    for (std::int32_t k = 0; k < n; ++k) pointer_[k] = block_.row(row[span.begin + k]);
-    project(pointer_.data(), n, forest_.form(node), score_.data());
+    row += span.begin;
+    double* nearest = nearest_.data() + span.begin;
+    for (std::int32_t k = 0; k < n; ++k) pointer_[k] = block_.row(row[k]);
+    project(pointer_.data(), n, forest_.form(node), Place::near, score_.data());
     const double threshold = forest_.threshold[node];
-    const double norm = normalizes ? forest_.norm[node] : 1.0;
-    std::int32_t n_left = span.begin, n_right = 0;
+    shorten(nearest, score_.data(), n, threshold, normalizes ? forest_.norm[node] : 1.0);
+    // Both sides are written for every row: which one counts is hard to predict.
+    std::int32_t n_left = 0, n_right = 0;
     for (std::int32_t k = 0; k < n; ++k) {
-      const std::int32_t i = row[span.begin + k];
-      const double distance = std::abs(score_[k] - threshold) / norm;
-      answers.distance[i] = std::min(answers.distance[i], distance);
-      if (score_[k] < threshold)
-        row[n_left++] = i;
-      else
-        right_[n_right++] = i;
+      const bool is_left = score_[k] < threshold;
+      right_[n_right] = row[k];
+      right_nearest_[n_right] = nearest[k];
+      row[n_left] = row[k];
+      nearest[n_left] = nearest[k];
+      n_left += is_left;
+      n_right += !is_left;
     }
     std::copy_n(right_.begin(), n_right, row + n_left);
-    if (n_right > 0) stack_.push_back({left + 1, n_left, span.end});
-    if (n_left > span.begin) stack_.push_back({left, span.begin, n_left});
+    std::copy_n(right_nearest_.begin(), n_right, nearest + n_left);
+    const std::int32_t middle = span.begin + n_left;
+    if (n_right > 0) push(root, {left + 1, middle, span.end});
+    if (n_left > 0) push(root, {left, span.begin, middle});
+  }
+
+  void push(std::int64_t root, const Span& span) {
+    const FormView form = forest_.form(root + span.node);
+    prefetch(form.weight, form.n_terms);
+    stack_.push_back(span);
   }
 
   const ForestView& forest_;
   const Block& block_;
+  std::vector<double> nearest_;  // distance so far of each row, in the order of the rows
   std::vector<const double*> pointer_;
   std::vector<double> score_;
-  std::vector<std::int32_t> right_;
+  std::vector<std::int32_t> right_;  // rows on their way to the right child
+  std::vector<double> right_nearest_;
   std::vector<Span> stack_;
 };
+
+/// What every tree says of one row.
+///
+/// A single row waits for memory at every node, so a group of trees is walked in
+/// step: while one tree's weights are on their way, the others are evaluated.
+inline Answers walk_row(const ForestView& forest, const double* row, bool normalizes) {
+  constexpr std::int64_t group = 16;
+  Answers answers;
+  answers.leaf.assign(forest.n_trees, 0);
+  answers.membership.resize(forest.n_trees);
+  answers.distance.resize(forest.n_trees);
+  for (std::int64_t first = 0; first < forest.n_trees; first += group) {
+    std::int64_t active[group];
+    std::int64_t n_active = std::min(group, forest.n_trees - first);
+    for (std::int64_t k = 0; k < n_active; ++k) active[k] = first + k;
+    for (bool is_root = true; n_active > 0; is_root = false)
+      n_active = step_down(forest, row, normalizes, is_root, active, n_active, answers);
+  }
+  return answers;
+}
 
 /// Sums over the trees of each class; see SPEC "Vote".
 struct Votes {
@@ -153,16 +237,14 @@ struct Votes {
   bool by_margin;
 };
 
-inline void add_votes(const Answers& answers, const Answers& normalized,
-                      const std::vector<std::int32_t>& row, std::int64_t first_row,
-                      std::int32_t target, const Votes& votes) {
-  for (const std::int32_t i : row) {
-    const std::int64_t cell = (first_row + i) * votes.n_classes + target;
-    const double membership = answers.membership[i];
-    votes.vote[cell] += votes.by_margin ? membership * answers.distance[i] : membership;
-    votes.signed_distance[cell] += (2.0 * membership - 1.0) * normalized.distance[i];
-    if (votes.by_margin) votes.complement[first_row + i] += (1.0 - membership) * answers.distance[i];
-  }
+/// Add what one tree says of one row: its membership and its distances from the
+/// nearest hyperplane, plain and normalised.
+inline void add_vote(const Votes& votes, std::int64_t row, std::int32_t target, double membership,
+                     double distance, double normalized_distance) {
+  const std::int64_t cell = row * votes.n_classes + target;
+  votes.vote[cell] += votes.by_margin ? membership * distance : membership;
+  votes.signed_distance[cell] += (2.0 * membership - 1.0) * normalized_distance;
+  if (votes.by_margin) votes.complement[row] += (1.0 - membership) * distance;
 }
 
 /// Rows left out of each member, as bits: row i of member b is bit i of
@@ -178,34 +260,49 @@ struct LeftOut {
   }
 };
 
-/// Add the votes of all trees for the rows of one task.
+/// Add the votes of all trees for one row.
+inline void vote_row(const ForestView& forest, const double* values, std::int64_t row,
+                     const Votes& votes) {
+  const Answers normalized = walk_row(forest, values, true);
+  const Answers plain = votes.by_margin ? walk_row(forest, values, false) : Answers{};
+  const Answers& answers = votes.by_margin ? plain : normalized;
+  for (std::int64_t tree = 0; tree < forest.n_trees; ++tree)
+    add_vote(votes, row, forest.target[tree], answers.membership[tree], answers.distance[tree],
+             normalized.distance[tree]);
+}
+
+/// Add the votes of all trees for some rows.
 template <class T>
-void vote_rows(const ForestView& forest, const T* values, std::int64_t n_rows, Scaling scaling,
-               const LeftOut& left_out, const Votes& votes, std::int64_t task,
-               const StopFlag& stop) {
-  const std::int64_t first = task * rows_per_task;
-  const std::int64_t n = std::min(rows_per_task, n_rows - first);
+void vote_rows(const ForestView& forest, const T* values, RowRange range, Scaling scaling,
+               const LeftOut& left_out, const Votes& votes, const StopFlag& stop) {
+  const auto [first, n] = range;
   const Block block = scale_rows(values + first * forest.n_features, n, forest.n_features, scaling);
-  Walker walker(forest, block), normalized(forest, block);
+  constexpr std::int64_t few = 4;  // for so few rows, trees in step are faster than rows in step
+  if (n <= few && !left_out.word) {
+    for (std::int64_t i = 0; i < n; ++i) vote_row(forest, block.row(i), first + i, votes);
+    return;
+  }
+  Walker plain(forest, block), normalized(forest, block);
+  const Answers& answers = votes.by_margin ? plain.answers : normalized.answers;
   std::vector<std::int32_t> row;
   for (std::int64_t tree = 0; tree < forest.n_trees; ++tree) {
     check_stop(stop);
     row.clear();
     for (std::int32_t i = 0; i < n; ++i)
       if (!left_out.word || left_out.contains(tree, first + i)) row.push_back(i);
-    walker.walk(tree, row, !votes.by_margin);
-    if (votes.by_margin) normalized.walk(tree, row, true);
-    add_votes(walker.answers, votes.by_margin ? normalized.answers : walker.answers, row, first,
-              forest.target[tree], votes);
+    if (votes.by_margin) plain.walk(tree, row, false);
+    normalized.walk(tree, row, true);
+    for (const std::int32_t i : row)
+      add_vote(votes, first + i, forest.target[tree], answers.membership[i], answers.distance[i],
+               normalized.answers.distance[i]);
   }
 }
 
-/// Write the leaf of each row in each tree.
+/// Write the leaf of some rows in each tree.
 template <class T>
-void apply_rows(const ForestView& forest, const T* values, std::int64_t n_rows, Scaling scaling,
-                std::int64_t* leaf, std::int64_t task, const StopFlag& stop) {
-  const std::int64_t first = task * rows_per_task;
-  const std::int64_t n = std::min(rows_per_task, n_rows - first);
+void apply_rows(const ForestView& forest, const T* values, RowRange range, Scaling scaling,
+                std::int64_t* leaf, const StopFlag& stop) {
+  const auto [first, n] = range;
   const Block block = scale_rows(values + first * forest.n_features, n, forest.n_features, scaling);
   Walker walker(forest, block);
   std::vector<std::int32_t> row(n);

@@ -19,12 +19,17 @@ struct Table {
   const T* values;
   std::int64_t n_rows;
   std::int64_t n_columns;
-  std::int64_t width;  // n_columns rounded up to whole lanes
-  std::int64_t n_direct;
+  std::int64_t width;     // n_columns rounded up to whole lanes
+  std::int64_t stride;    // from one row of `values` to the next
+  std::int64_t n_direct;  // rows that are read in `values`; the others are in `tail`
   std::vector<T> tail;
 
   Table(const T* values, std::int64_t n_rows, std::int64_t n_columns)
-      : values(values), n_rows(n_rows), n_columns(n_columns), width(padded(n_columns)) {
+      : values(values),
+        n_rows(n_rows),
+        n_columns(n_columns),
+        width(padded(n_columns)),
+        stride(n_columns) {
     const std::int64_t n_tail = std::min(n_rows, (width + n_columns - 1) / n_columns);
     n_direct = n_rows - n_tail;
     tail.assign(static_cast<std::size_t>(n_tail * width), T{0});
@@ -32,9 +37,24 @@ struct Table {
       std::copy_n(values + (n_direct + i) * n_columns, n_columns, tail.data() + i * width);
   }
 
+  /// Room for `n_rows` padded rows like those of `other`, to be filled by `assign`.
+  Table(std::int64_t n_rows, const Table& other)
+      : values(nullptr),
+        n_rows(n_rows),
+        n_columns(other.n_columns),
+        width(other.width),
+        stride(other.width),
+        n_direct(0),
+        tail(static_cast<std::size_t>(n_rows * other.width)) {}
+
   /// First column of a row; `width` columns may be read.
   const T* row(std::int64_t i) const {
-    return i < n_direct ? values + i * n_columns : tail.data() + (i - n_direct) * width;
+    return i < n_direct ? values + i * stride : tail.data() + (i - n_direct) * width;
+  }
+
+  /// Copy a row of another table.
+  void assign(std::int64_t i, const T* row) {
+    std::copy_n(row, width, tail.data() + i * width);
   }
 };
 

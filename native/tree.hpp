@@ -40,6 +40,7 @@ struct GrownTree {
 struct ForestView {
   std::int64_t n_trees;
   std::int64_t n_features;
+  std::int64_t n_all_terms;
   const std::int64_t* tree_start;     // [n_trees + 1] first node of each tree
   const std::int32_t* target;         // [n_trees] class that the tree separates
   const std::int32_t* left;           // [n_nodes]
@@ -51,10 +52,21 @@ struct ForestView {
   const double* threshold;            // [n_nodes]
   const double* norm;                 // [n_nodes]
 
+  /// Ask for what a visit of the node will read first.
+  void prefetch_node(std::int64_t node) const {
+    prefetch(left + node, 1);
+    prefetch(start + node, 2);
+    prefetch(feature_start + node, 1);
+    prefetch(threshold + node, 1);
+    prefetch(norm + node, 1);
+  }
+
+  /// The rows that it meets are padded with zeros.
   FormView form(std::int64_t node) const {
-    const bool is_dense = start[node + 1] - start[node] == n_features;
-    return {is_dense ? nullptr : feature + feature_start[node], weight + start[node],
-            start[node + 1] - start[node]};
+    const std::int64_t n_terms = start[node + 1] - start[node];
+    const std::int32_t* column = n_terms == n_features ? nullptr : feature + feature_start[node];
+    const bool is_padded = start[node] + padded(n_features) <= n_all_terms;
+    return {column, weight + start[node], n_terms, is_padded};
   }
 };
 
