@@ -175,62 +175,92 @@ nb::dict grow(const Input<T, 2>& X, const Input<std::int32_t, 1>& code,
   return to_dict(std::move(forest));
 }
 
+/// Work that is not worth a thread: a few milliseconds, too short for an interrupt.
+constexpr std::int64_t small_work = 1 << 20;  // values to be read once
+
+/// Run task(stop) without the interpreter's lock, on a thread of its own if it is long.
+template <class Task>
+void run_alone(std::int64_t n_values, const Task& task) {
+  const Poll poll = make_poll(nb::none());
+  nb::gil_scoped_release unlocked;
+  if (n_values > small_work)
+    return run_tasks(1, 1, [&](std::int64_t, const StopFlag& stop) { task(stop); }, poll);
+  const StandardArithmetic standard;
+  task(StopFlag{false});
+}
+
 template <class T>
 std::pair<Output<double, 1>, Output<double, 1>> scale(const Input<T, 2>& X,
                                                       const OptionalWeight& weight) {
   if (weight) check_length(weight->size(), X.shape(0), "weight");
   const Table<T> table(X.data(), X.shape(0), X.shape(1));
   ColumnScale result;
-  {
-    nb::gil_scoped_release unlocked;
-    result = find_scale(table, weight_of(weight));
-  }
+  run_alone(X.size(), [&](const StopFlag& stop) {
+    result = find_scale(table, weight_of(weight), stop);
+  });
   return {to_numpy(std::move(result.mean)), to_numpy(std::move(result.deviation))};
 }
 
 template <class T>
-Output<std::int64_t, 1> overflow(const Input<T, 2>& X, const OptionalWeight& weight) {
-  if (weight) check_length(weight->size(), X.shape(0), "weight");
-  const Table<T> table(X.data(), X.shape(0), X.shape(1));
+Output<std::int64_t, 1> beyond(const Input<T, 2>& X, double limit) {
   std::vector<std::int64_t> result;
-  {
-    nb::gil_scoped_release unlocked;
-    result = find_overflow(table, weight_of(weight));
-  }
+  run_alone(X.size(), [&](const StopFlag& stop) {
+    result = find_beyond(X.data(), static_cast<std::int64_t>(X.shape(0)),
+                         static_cast<std::int64_t>(X.shape(1)), limit, stop);
+  });
   return to_numpy(std::move(result));
 }
 
 template <class T>
 bool is_finite(const Input<T, 2>& X) {
-  // A sum of zeros stays zero; infinities and NaN make it NaN.
+  // Zeros stay zero in a sum; infinities and NaN, times zero, make it NaN.
   T sum = 0;
-  for (std::size_t i = 0; i < X.size(); ++i) sum += X.data()[i] * T{0};
+  run_alone(X.size(), [&](const StopFlag&) {
+    for (std::size_t i = 0; i < X.size(); ++i) sum += X.data()[i] * T{0};
+  });
   return sum == T{0};
 }
 
 template <class T>
 Output<double, 2> standardized(const Input<T, 2>& X, const Input<double, 1>& mean,
-                               const Input<double, 1>& deviation) {
+                               const Input<double, 1>& deviation, std::int64_t n_threads) {
   check_length(mean.size(), X.shape(1), "mean");
   check_length(deviation.size(), X.shape(1), "deviation");
-  std::vector<double> result(X.size());
+  const auto n_rows = static_cast<std::int64_t>(X.shape(0));
+  const auto n_columns = static_cast<std::int64_t>(X.shape(1));
+  const std::int64_t size = std::max<std::int64_t>(1, small_work / n_columns);
+  std::unique_ptr<double[]> scaled(new double[X.size()]);  // not filled twice
+  const auto task = [&](std::int64_t i, const StopFlag&) {
+    const std::int64_t first = i * size, offset = first * n_columns;
+    standardize(X.data() + offset, std::min(size, n_rows - first), n_columns, mean.data(),
+                deviation.data(), scaled.get() + offset);
+  };
+  const Poll poll = make_poll(nb::none());
   {
     nb::gil_scoped_release unlocked;
-    standardize(X.data(), static_cast<std::int64_t>(X.shape(0)),
-                static_cast<std::int64_t>(X.shape(1)), mean.data(), deviation.data(),
-                result.data());
+    const StandardArithmetic standard;
+    if (n_rows <= size)
+      task(0, StopFlag{false});
+    else
+      run_tasks((n_rows + size - 1) / size, n_threads, task, poll);
   }
-  return to_numpy<double, 2>(std::move(result), {X.shape(0), X.shape(1)});
+  nb::capsule owner(scaled.get(), [](void* p) noexcept { delete[] static_cast<double*>(p); });
+  return Output<double, 2>(scaled.release(), {X.shape(0), X.shape(1)}, owner);
 }
 
-/// Run task(range, stop) over blocks of rows; a single block needs no thread.
+/// Run task(range, stop) over blocks of rows; few rows need no thread.
 template <class Task>
-void run_blocks(std::int64_t n_rows, std::int64_t n_columns, std::int64_t n_threads,
+void run_blocks(const ForestView& forest, std::int64_t n_rows, std::int64_t n_threads,
                 const Task& task) {
   const Poll poll = make_poll(nb::none());
   nb::gil_scoped_release unlocked;
-  const std::int64_t size = count_rows_per_task(n_rows, n_columns, n_threads);
-  if (n_rows <= size) return task(RowRange{0, n_rows}, StopFlag{false});
+  const std::int64_t size = count_rows_per_task(n_rows, forest.n_features, n_threads);
+  constexpr std::int64_t nodes_per_path = 16;
+  const std::int64_t n_values = n_rows * forest.n_trees * forest.n_features * nodes_per_path;
+  if (n_rows <= size && n_values <= small_work) {
+    const StandardArithmetic standard;
+    return task(RowRange{0, n_rows}, StopFlag{false});
+  }
   run_tasks(
       (n_rows + size - 1) / size, n_threads,
       [&](std::int64_t i, const StopFlag& stop) {
@@ -261,7 +291,7 @@ std::tuple<Output<double, 2>, Output<double, 2>, Output<double, 1>> vote(
   std::vector<double> complement(by_margin ? n_rows : 0);
   const Votes votes{sums.data(), distances.data(), complement.data(), n_classes, by_margin};
   const ForestView view = forest.view();
-  run_blocks(static_cast<std::int64_t>(n_rows), view.n_features, n_threads,
+  run_blocks(view, static_cast<std::int64_t>(n_rows), n_threads,
              [&](RowRange range, const StopFlag& stop) {
                vote_rows(view, X.data(), range, forest.scaling(), bits, votes, stop);
              });
@@ -278,23 +308,39 @@ Output<std::int64_t, 2> apply(nb::handle forest_object, const Input<T, 2>& X,
   const std::size_t n_rows = X.shape(0), n_trees = forest.target.size();
   std::vector<std::int64_t> leaf(n_rows * n_trees);
   const ForestView view = forest.view();
-  run_blocks(static_cast<std::int64_t>(n_rows), view.n_features, n_threads,
+  run_blocks(view, static_cast<std::int64_t>(n_rows), n_threads,
              [&](RowRange range, const StopFlag& stop) {
                apply_rows(view, X.data(), range, forest.scaling(), leaf.data(), stop);
              });
   return to_numpy<std::int64_t, 2>(std::move(leaf), {n_rows, n_trees});
 }
 
-/// Bits of the rows that each member did not draw; see LeftOut.
-Output<std::uint64_t, 2> find_left_out(std::uint64_t seed, std::int64_t n_members,
-                                       std::uint32_t n_rows, std::uint32_t n_draws,
-                                       bool bootstrap) {
-  const std::size_t n_words = (n_rows + 63) / 64;
-  std::vector<std::uint64_t> word(n_members * n_words, ~std::uint64_t{0});
-  for (std::int64_t member = 0; member < n_members; ++member)
-    for (const std::uint32_t i : draw_rows(seed, member, n_rows, n_draws, bootstrap).row)
-      word[member * n_words + i / 64] &= ~(std::uint64_t{1} << (i % 64));
-  return to_numpy<std::uint64_t, 2>(std::move(word), {static_cast<std::size_t>(n_members), n_words});
+/// Bits of the rows that each member did not draw, see LeftOut, and their number by row.
+std::pair<Output<std::uint64_t, 2>, Output<std::int64_t, 1>> find_left_out(
+    std::uint64_t seed, std::int64_t n_members, std::uint32_t n_rows, std::uint32_t n_draws,
+    bool bootstrap, std::int64_t n_threads) {
+  const std::size_t n_words = (n_rows + std::size_t{63}) / 64;
+  std::vector<std::uint64_t> word;
+  std::vector<std::int64_t> count;
+  const Poll poll = make_poll(nb::none());
+  {
+    nb::gil_scoped_release unlocked;
+    word.assign(n_members * n_words, ~std::uint64_t{0});
+    count.assign(n_rows, n_members);
+    run_tasks(
+        n_members, n_threads,
+        [&](std::int64_t member, const StopFlag& stop) {
+          for (const std::uint32_t i : draw_rows(seed, member, n_rows, n_draws, bootstrap, stop).row)
+            word[member * n_words + i / 64] &= ~(std::uint64_t{1} << (i % 64));
+        },
+        poll);
+    for (std::int64_t member = 0; member < n_members; ++member)
+      for (std::uint32_t i = 0; i < n_rows; ++i)
+        count[i] -= 1 - (word[member * n_words + i / 64] >> (i % 64) & 1);
+  }
+  return {to_numpy<std::uint64_t, 2>(std::move(word),
+                                     {static_cast<std::size_t>(n_members), n_words}),
+          to_numpy(std::move(count))};
 }
 
 template <class T>
@@ -302,10 +348,10 @@ void bind_for(nb::module_& m) {
   m.def("grow_forest", &grow<T>, "X"_a.noconvert(), "code"_a.noconvert(),
         "weight"_a.noconvert().none(), "plan"_a, "n_threads"_a, "progress"_a.none());
   m.def("find_scale", &scale<T>, "X"_a.noconvert(), "weight"_a.noconvert().none());
-  m.def("find_overflow", &overflow<T>, "X"_a.noconvert(), "weight"_a.noconvert().none());
+  m.def("find_beyond", &beyond<T>, "X"_a.noconvert(), "limit"_a);
   m.def("is_finite", &is_finite<T>, "X"_a.noconvert());
   m.def("standardize", &standardized<T>, "X"_a.noconvert(), "mean"_a.noconvert(),
-        "deviation"_a.noconvert());
+        "deviation"_a.noconvert(), "n_threads"_a);
   m.def("vote", &vote<T>, "forest"_a, "X"_a.noconvert(), "n_classes"_a, "by_margin"_a,
         "left_out"_a.noconvert().none(), "n_trees_per_member"_a, "n_threads"_a);
   m.def("apply", &apply<T>, "forest"_a, "X"_a.noconvert(), "n_threads"_a);
@@ -318,5 +364,5 @@ NB_MODULE(_core, m) {
   bind_for<double>(m);
   bind_for<float>(m);
   m.def("find_left_out", &find_left_out, "seed"_a, "n_members"_a, "n_rows"_a, "n_draws"_a,
-        "bootstrap"_a);
+        "bootstrap"_a, "n_threads"_a);
 }

@@ -72,7 +72,7 @@ GrownTree grow_tree(const Table<T>& table, const Labels& labels, const Plan& pla
   const std::int64_t step = number / n_targets, member = plan.first_member + step;
   const std::int32_t target = plan.target[number % n_targets];
   Draw draw = draw_rows(plan.seed, member, static_cast<std::uint32_t>(table.n_rows), plan.n_draws,
-                        plan.bootstrap);
+                        plan.bootstrap, stop);
   const std::vector<double> weight = weigh_rows(labels, draw, plan, table.n_rows);
   std::vector<std::uint32_t>& row = draw.row;
   const auto middle = std::stable_partition(

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
+#include <cassert>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -44,6 +46,11 @@ struct Pending {
   std::uint64_t key;  // of its random draws
   std::int64_t begin, middle, end;  // its part of the row array: targets, then the rest
   std::unique_ptr<Moments> moments;  // none: the node is pure
+};
+
+/// Where a node's parts end after its split: left targets, left rest, right targets.
+struct Sides {
+  std::int64_t left_middle, left_end, right_middle;
 };
 
 /// A constant that cuts the projections, and the rule that chose it.
@@ -226,6 +233,8 @@ class Grower {
     const Threshold threshold =
         choose_threshold(score_.data(), rows, target, rest, rules_.gamma);
     if (!sides_are_heavy_enough(rows, threshold.value)) return false;
+    const Sides sides = partition(node, threshold.value);
+    assert(node.begin < sides.left_end && sides.left_end < node.end);  // the paper's Theorem 1
 
     Node& record = tree_.node[node.id];
     record.rule = threshold.rule;
@@ -235,7 +244,7 @@ class Grower {
     record.left = static_cast<std::int32_t>(tree_.node.size());
     store_terms(record, *node.moments);
     tree_.node.resize(tree_.node.size() + 2);
-    push_children(node, threshold.value, stack);
+    push_children(node, sides, stack);
     return true;
   }
 
@@ -299,8 +308,8 @@ class Grower {
   }
 
   /// Move the node's rows to [left targets, left rest, right targets, right rest],
-  /// each in its old order. Returns the ends of the first three.
-  std::array<std::int64_t, 3> partition(const Pending& node, double threshold) {
+  /// each in its old order.
+  Sides partition(const Pending& node, double threshold) {
     right_.clear();
     std::int64_t n_left = node.begin;
     const auto sweep = [&](std::int64_t begin, std::int64_t end) {
@@ -319,8 +328,8 @@ class Grower {
     return {left_middle, n_left, n_left + n_right_targets};
   }
 
-  void push_children(Pending& node, double threshold, std::vector<Pending>& stack) {
-    const auto [left_middle, left_end, right_middle] = partition(node, threshold);
+  void push_children(Pending& node, const Sides& sides, std::vector<Pending>& stack) {
+    const auto [left_middle, left_end, right_middle] = sides;
     const std::int32_t id = tree_.node[node.id].left;
     Pending left{id, node.depth + 1, child_key(node.key, false), node.begin, left_middle,
                  left_end, nullptr};

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cfenv>
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
@@ -12,9 +13,25 @@
 #include <thread>
 #include <vector>
 
-#include "statistics.hpp"
+#include "stop.hpp"
 
 namespace lhtree {
+
+/// Arithmetic as the standard has it while this lives. Other libraries may have
+/// switched the thread to flush tiny numbers to zero, and then next(0) is 0.
+class StandardArithmetic {
+ public:
+  StandardArithmetic() {
+    std::fegetenv(&before_);
+    std::fesetenv(FE_DFL_ENV);
+  }
+  ~StandardArithmetic() { std::fesetenv(&before_); }
+  StandardArithmetic(const StandardArithmetic&) = delete;
+  StandardArithmetic& operator=(const StandardArithmetic&) = delete;
+
+ private:
+  std::fenv_t before_;
+};
 
 /// Called by the waiting thread every few milliseconds with the number of tasks
 /// done; what it throws stops the work and reaches the caller.
@@ -40,6 +57,7 @@ void run_tasks(std::int64_t n_tasks, std::int64_t n_threads, const Task& task, c
     stop = true;
   };
   const auto work = [&] {
+    const StandardArithmetic standard;
     try {
       for (std::int64_t i = next++; i < n_tasks && !stop; i = next++) {
         task(i, stop);

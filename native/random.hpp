@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "stop.hpp"
+
 namespace lhtree {
 
 /// The `counter`-th output of the splitmix64 generator that starts at `key`.
@@ -65,9 +67,13 @@ inline Draw draw_without_replacement(std::uint64_t key, std::uint32_t n_rows,
 }
 
 /// Draw j is row hash(j) mod n.
-inline Draw draw_with_replacement(std::uint64_t key, std::uint32_t n_rows, std::uint32_t n_draws) {
+inline Draw draw_with_replacement(std::uint64_t key, std::uint32_t n_rows, std::uint32_t n_draws,
+                                  const StopFlag& stop) {
   std::vector<std::uint32_t> count(n_rows, 0);
-  for (std::uint32_t j = 0; j < n_draws; ++j) ++count[hash64(key, j) % n_rows];
+  for (std::uint32_t j = 0; j < n_draws; ++j) {
+    if (j % (1u << 20) == 0) check_stop(stop);
+    ++count[hash64(key, j) % n_rows];
+  }
   Draw draw;
   for (std::uint32_t row = 0; row < n_rows; ++row) {
     if (count[row] == 0) continue;
@@ -78,9 +84,9 @@ inline Draw draw_with_replacement(std::uint64_t key, std::uint32_t n_rows, std::
 }
 
 inline Draw draw_rows(std::uint64_t seed, std::uint64_t member, std::uint32_t n_rows,
-                      std::uint32_t n_draws, bool bootstrap) {
+                      std::uint32_t n_draws, bool bootstrap, const StopFlag& stop) {
   const std::uint64_t key = member_key(seed, member);
-  return bootstrap ? draw_with_replacement(key, n_rows, n_draws)
+  return bootstrap ? draw_with_replacement(key, n_rows, n_draws, stop)
                    : draw_without_replacement(key, n_rows, n_draws);
 }
 

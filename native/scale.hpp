@@ -13,7 +13,7 @@ namespace lhtree {
 
 struct ColumnScale {
   std::vector<double> mean;
-  std::vector<double> deviation;  // 1 for a constant column; not finite where sums overflow
+  std::vector<double> deviation;  // 1 for a constant column
 };
 
 /// Deviation of one column in units of its largest distance from the mean, for
@@ -36,19 +36,19 @@ double find_small_deviation(const Table<T>& table, RowSet rows, std::int64_t j, 
 /// Weighted mean and population deviation of every column, in two passes: the
 /// first finds a point near the mean, the second sums about it.
 template <class T>
-ColumnScale find_scale(const Table<T>& table, const double* weight) {
-  constexpr double smallest_square = 1e-250;
+ColumnScale find_scale(const Table<T>& table, const double* weight, const StopFlag& stop) {
+  constexpr double smallest_variance = 1e-250;
   std::vector<std::uint32_t> row(table.n_rows);
   std::iota(row.begin(), row.end(), 0u);
   const NodeRows rows{{row.data(), table.n_rows, weight}, {nullptr, 0, nullptr}};
   const double weight_sum = sum_weight(rows.target);
   std::vector<double> origin(table.width, 0.0), sum(table.width, 0.0), square(table.width, 0.0);
   for (std::int64_t j = 0; j < table.n_columns; ++j) origin[j] = table.row(0)[j];
-  add_rows(table, rows.target, origin.data(), sum.data(), square.data());
+  add_rows(table, rows.target, origin.data(), sum.data(), square.data(), stop);
   for (std::int64_t j = 0; j < table.n_columns; ++j) origin[j] += sum[j] / weight_sum;
   std::fill(sum.begin(), sum.end(), 0.0);
   std::fill(square.begin(), square.end(), 0.0);
-  add_rows(table, rows.target, origin.data(), sum.data(), square.data());
+  add_rows(table, rows.target, origin.data(), sum.data(), square.data(), stop);
 
   ColumnScale scale{std::vector<double>(table.n_columns), std::vector<double>(table.n_columns)};
   for (std::int64_t j = 0; j < table.n_columns; ++j) {
@@ -58,7 +58,7 @@ ColumnScale find_scale(const Table<T>& table, const double* weight) {
     scale.mean[j] = is_flat ? static_cast<double>(table.row(0)[j]) : mean;
     if (is_flat)
       scale.deviation[j] = 1.0;
-    else if (square[j] < smallest_square)
+    else if (variance < smallest_variance)
       scale.deviation[j] = find_small_deviation(table, rows.target, j, mean);
     else
       scale.deviation[j] = std::sqrt(variance);
@@ -66,23 +66,25 @@ ColumnScale find_scale(const Table<T>& table, const double* weight) {
   return scale;
 }
 
-/// Columns whose sums or sums of squares leave the range of doubles.
+/// Columns with a number that is beyond the limit or none at all.
 template <class T>
-std::vector<std::int64_t> find_overflow(const Table<T>& table, const double* weight) {
-  std::vector<std::uint32_t> row(table.n_rows);
-  std::iota(row.begin(), row.end(), 0u);
-  const RowSet rows{row.data(), table.n_rows, weight};
-  const double weight_sum = sum_weight(rows);
-  std::vector<double> origin(table.width, 0.0), sum(table.width, 0.0), square(table.width, 0.0);
-  add_rows(table, rows, origin.data(), sum.data(), square.data());
-  std::vector<std::int64_t> overflowing;
-  for (std::int64_t j = 0; j < table.n_columns; ++j)
-    if (!std::isfinite(weight_sum * square[j]) || !std::isfinite(sum[j] * sum[j]))
-      overflowing.push_back(j);
-  return overflowing;
+std::vector<std::int64_t> find_beyond(const T* values, std::int64_t n_rows,
+                                      std::int64_t n_columns, double limit,
+                                      const StopFlag& stop) {
+  std::vector<std::uint8_t> is_beyond(n_columns, 0);
+  for (std::int64_t i = 0; i < n_rows; ++i) {
+    if (i % 4096 == 0) check_stop(stop);
+    const T* row = values + i * n_columns;
+    for (std::int64_t j = 0; j < n_columns; ++j)
+      is_beyond[j] |= !(std::abs(static_cast<double>(row[j])) <= limit);
+  }
+  std::vector<std::int64_t> column;
+  for (std::int64_t j = 0; j < n_columns; ++j)
+    if (is_beyond[j]) column.push_back(j);
+  return column;
 }
 
-/// The table in units of its columns' deviations.
+/// Rows in units of their columns' deviations.
 template <class T>
 void standardize(const T* values, std::int64_t n_rows, std::int64_t n_columns, const double* mean,
                  const double* deviation, double* scaled) {

@@ -6,26 +6,14 @@
 #pragma once
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 #include <cstdint>
-#include <exception>
 #include <vector>
 
 #include "kernels.hpp"
+#include "stop.hpp"
 
 namespace lhtree {
-
-/// Raised inside the core when the caller asked to stop.
-struct Stopped : std::exception {
-  const char* what() const noexcept override { return "stopped"; }
-};
-
-using StopFlag = std::atomic<bool>;
-
-inline void check_stop(const StopFlag& stop) {
-  if (stop.load(std::memory_order_relaxed)) throw Stopped();
-}
 
 /// Weighted sums of the two sides of a node, targets and rest.
 struct Moments {

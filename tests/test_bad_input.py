@@ -35,7 +35,12 @@ Y = np.arange(20) % 3
         ("class_weight", {0: 0, 1: 0, 2: 0}, ValueError, "leaves no row"),
         ("n_jobs", 0, ValueError, "n_jobs must be a nonzero integer"),
         ("n_jobs", "all", TypeError, "n_jobs must be a nonzero integer"),
+        ("alpha", 10**400, ValueError, "alpha must be a number of at least 0"),
+        ("min_samples_split", 10**400, ValueError, "min_samples_split must be an integer"),
+        ("class_weight", {1: 10**400}, ValueError, "class_weight must hold finite numbers"),
+        ("class_weight", {0: 1, 1: 1e100}, ValueError, "class_weight times sample_weight"),
     ],
+    ids=lambda value: str(value)[:20],
 )
 def test_parameters_of_both(classifier, name, value, error, message):
     model = classifier(**{name: value})
@@ -53,6 +58,7 @@ def test_parameters_of_both(classifier, name, value, error, message):
         ("max_samples", 0.0, ValueError, "max_samples must be a float in (0, 1]"),
         ("max_samples", 1.5, ValueError, "max_samples must be a float in (0, 1]"),
         ("max_samples", 21, ValueError, "at most the number of rows, 20, unless bootstrap=True"),
+        ("max_samples", 2**40, ValueError, "an integer from 1 to 2**32 - 1"),
         ("bootstrap", 1, TypeError, "bootstrap must be True or False, got 1."),
         ("max_features", "all", ValueError, "'sqrt', 'log2' or None, got 'all'."),
         ("max_features", 0, ValueError, "max_features must be an integer of at least 1"),
@@ -92,7 +98,9 @@ def test_out_of_bag_scores_need_rows_that_are_left_out():
         (np.full(20, np.inf), ValueError, "finite and not negative, got inf"),
         (np.zeros(20), ValueError, "zero for every row"),
         (["a"] * 20, TypeError, "sample_weight must be an array of numbers"),
-        (np.full(20, 1e300), ValueError, "sample_weight is so large that sums overflow"),
+        (np.full(20, 1e300), ValueError, r"sample_weight must have positive values below 1e\+60"),
+        (np.geomspace(1e-300, 1, 20), ValueError, "got 1e-300 and 1; scale them"),
+        (np.full(20, 1j), TypeError, "real numbers, got complex"),
     ],
 )
 def test_sample_weight(weight, error, message):
@@ -130,7 +138,7 @@ def test_training_data(classifier, rows, labels, message):
 def test_columns_that_overflow_are_named(standardize):
     huge = X.copy()
     huge[3, 1] = 1e200
-    with pytest.raises(ValueError, match=r"squares overflow, in column 1; divide"):
+    with pytest.raises(ValueError, match=r"whose squares overflow, in column 1; divide"):
         LHTClassifier(standardize=standardize).fit(huge, Y)
     pd = pytest.importorskip("pandas")
     with pytest.raises(ValueError, match="in column income; divide"):
@@ -145,6 +153,27 @@ def test_extreme_units_are_answered(standardize, unit):
     model = LHTClassifier(standardize=standardize).fit(X * unit, Y)
     proba = model.predict_proba(np.concatenate([X * unit, X, -X * 1e300]))
     assert np.isfinite(proba).all()
+
+
+def test_parameters_changed_after_fit_are_checked_again():
+    model = LHForestClassifier(2).fit(X, Y)
+    with pytest.raises(ValueError, match="voting must be one of"):
+        model.set_params(voting="bogus").predict(X)
+    with pytest.raises(TypeError, match="n_jobs must be a nonzero integer"):
+        model.set_params(voting="margin", n_jobs="a").predict(X)
+    assert len(model.set_params(n_jobs=2**70).predict(X)) == 20
+
+
+def test_out_of_bag_scores_say_when_every_row_was_drawn():
+    model = LHForestClassifier(3, bootstrap=True, max_samples=10_000, oob_score=True)
+    with pytest.raises(ValueError, match="every member drew all 20 rows; use a smaller"):
+        model.fit(X, Y)
+    assert not hasattr(model, "forest_")
+
+
+def test_huge_limits_are_no_limits():
+    model = LHTClassifier(max_depth=2**70, n_jobs=2**70).fit(X, Y)
+    assert model.get_depth() == LHTClassifier().fit(X, Y).get_depth()
 
 
 @pytest.mark.parametrize("method", ["predict", "predict_proba", "apply", "decision_path"])

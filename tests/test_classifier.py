@@ -279,10 +279,25 @@ def test_warm_start_keeps_old_members_and_draws_new_ones(blobs):
         model.fit(X, y)
     with pytest.raises(ValueError, match="n_estimators=2 must be at least 5"):
         model.set_params(n_estimators=2).fit(X, y)
+    with pytest.raises(ValueError, match="standardize=False differs from the members"):
+        clone_with_fit(model, standardize=False, n_estimators=6).fit(X, y)
     with pytest.raises(ValueError, match="warm_start=True needs the draws"):
         model.set_params(n_estimators=6).fit(X[:250], y[:250])
     with pytest.raises(ValueError, match=r"y has the classes \[False, True\]"):
         model.fit(X, y > 1)
+
+
+def clone_with_fit(model, **params):
+    """Copy a fitted model with other parameters."""
+    return pickle.loads(pickle.dumps(model)).set_params(**params)
+
+
+def test_a_new_fit_forgets_old_out_of_bag_votes(blobs):
+    X, y = blobs
+    model = LHForestClassifier(30, oob_score=True, random_state=0).fit(X, y)
+    model.set_params(oob_score=False).fit(X[:250], y[:250])
+    assert not hasattr(model, "oob_score_")
+    assert not hasattr(model, "oob_decision_function_")
 
 
 def test_random_state_none_differs_and_int_repeats(blobs):

@@ -2,6 +2,8 @@
 
 import os
 import pickle
+import platform
+import shutil
 import signal
 import subprocess
 import sys
@@ -128,6 +130,31 @@ def test_a_fit_works_after_a_fork(blobs):
         if pid == 0:
             os._exit(0 if ok else 1)
         assert ok and os.waitpid(pid, 0)[1] == 0
+    """
+    subprocess.run([sys.executable, "-c", textwrap.dedent(code)], check=True, timeout=60)
+
+
+def test_flushed_denormals_change_nothing(tmp_path):
+    # Other libraries switch a process to flush tiny numbers to zero: next(0) is then 0.
+    compiler = shutil.which("gcc")
+    if platform.machine() != "x86_64" or compiler is None:
+        pytest.skip("needs gcc on x86-64 to switch the mode")
+    source = tmp_path / "flush.c"
+    source.write_text(
+        "#include <xmmintrin.h>\nvoid on(void) { _mm_setcsr(_mm_getcsr() | 0x8040); }\n"
+    )
+    library = tmp_path / "flush.so"
+    subprocess.run([compiler, "-shared", "-fPIC", "-o", library, source], check=True)
+    code = f"""
+        import ctypes, numpy as np
+        from lhtree import LHTClassifier
+        X = np.array([-3.0, -2, -1, 0, 0, 0, 0, 5, 6, 7, 0])[:, np.newaxis]
+        y = [0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1]
+        before = LHTClassifier(standardize=False).fit(X, y)
+        ctypes.CDLL({str(library)!r}).on()
+        after = LHTClassifier(standardize=False).fit(X, y)
+        assert np.array_equal(before.forest_.left, after.forest_.left)
+        assert np.array_equal(before.apply(X), after.apply(X))
     """
     subprocess.run([sys.executable, "-c", textwrap.dedent(code)], check=True, timeout=60)
 

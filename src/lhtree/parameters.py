@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import math
+import sys
 from numbers import Integral, Real
 from typing import Any, NoReturn
 
 import numpy as np
+from joblib import effective_n_jobs
+
+MOST_THREADS = 1024
+MOST_ROWS = 2**32 - 1  # rows are numbered by 32 bits
 
 
 def _refuse(error: type[Exception], name: str, value: object, wanted: str) -> NoReturn:
@@ -25,7 +30,7 @@ def check_real(name: str, value: Any, wanted: str, *, low: float, high: float = 
     """Accept finite numbers in [low, high]."""
     if not _is_real(value):
         _refuse(TypeError, name, value, wanted)
-    if not low <= value <= high or not math.isfinite(value):
+    if not low <= value <= min(high, sys.float_info.max):
         _refuse(ValueError, name, value, wanted)
 
 
@@ -41,6 +46,11 @@ def check_flag(name: str, value: Any) -> None:
     """Accept True and False."""
     if not isinstance(value, bool | np.bool_):
         _refuse(TypeError, name, value, "True or False")
+
+
+def check_voting(voting: Any) -> None:
+    """Accept the names of the two rules of voting."""
+    check_choice("voting", voting, ("membership", "margin"))
 
 
 def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
@@ -60,6 +70,7 @@ def check_rules(estimator: Any) -> None:
     split = estimator.min_samples_split
     if _is_integer(split):
         check_integer("min_samples_split", split, wanted, low=2)
+        check_real("min_samples_split", split, wanted, low=2)
     else:
         check_real("min_samples_split", split, wanted, low=smallest, high=1)
     if estimator.max_depth is not None:
@@ -68,11 +79,7 @@ def check_rules(estimator: Any) -> None:
     name = "min_weight_fraction_leaf"
     check_real(name, getattr(estimator, name), "a number from 0 to 0.5", low=0, high=0.5)
     check_flag("standardize", estimator.standardize)
-    if estimator.n_jobs is not None:
-        wanted = "a nonzero integer, or None for one thread"
-        check_integer("n_jobs", estimator.n_jobs, wanted, low=-(2**31))
-        if estimator.n_jobs == 0:
-            _refuse(ValueError, "n_jobs", 0, wanted)
+    count_threads(estimator.n_jobs)
 
 
 def check_members(estimator: Any) -> None:
@@ -82,9 +89,19 @@ def check_members(estimator: Any) -> None:
         check_flag(name, getattr(estimator, name))
     if not callable(estimator.oob_score):
         check_flag("oob_score", estimator.oob_score)
-    check_choice("voting", estimator.voting, ("membership", "margin"))
+    check_voting(estimator.voting)
     if not _is_real(estimator.verbose) and not isinstance(estimator.verbose, bool | np.bool_):
         _refuse(TypeError, "verbose", estimator.verbose, "a number; 0 prints nothing")
+
+
+def count_threads(n_jobs: Any) -> int:
+    """Return how many threads `n_jobs` means."""
+    if n_jobs is not None:
+        wanted = "a nonzero integer, or None for one thread"
+        check_integer("n_jobs", n_jobs, wanted, low=-(2**31))
+        if n_jobs == 0:
+            _refuse(ValueError, "n_jobs", 0, wanted)
+    return min(int(effective_n_jobs(n_jobs)), MOST_THREADS)
 
 
 def count_columns(name: str, value: Any, n_features: int) -> int:
@@ -105,11 +122,13 @@ def count_columns(name: str, value: Any, n_features: int) -> int:
 
 def count_draws(value: Any, n_rows: int, *, bootstrap: bool) -> int:
     """Return how many rows `max_samples` means."""
-    wanted = "a float in (0, 1], an integer of at least 1, or None for all rows"
+    wanted = "a float in (0, 1], an integer from 1 to 2**32 - 1, or None for all rows"
     if value is None:
         return n_rows
     if _is_integer(value):
         check_integer("max_samples", value, wanted, low=1)
+        if value > MOST_ROWS:
+            _refuse(ValueError, "max_samples", value, wanted)
         if value > n_rows and not bootstrap:
             wanted = f"at most the number of rows, {n_rows}, unless bootstrap=True"
             _refuse(ValueError, "max_samples", value, wanted)

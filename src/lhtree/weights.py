@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from numbers import Real
 from typing import Any
@@ -10,6 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lhtree.tree import Floats
+
+LARGEST = 1e60  # keeps products of two sums of weights and a square in range
 
 
 def resolve_sample_weight(sample_weight: Any, n_rows: int) -> Floats | None:
@@ -21,8 +24,12 @@ def resolve_sample_weight(sample_weight: Any, n_rows: int) -> Floats | None:
     """
     if sample_weight is None:
         return None
+    weight = np.asarray(sample_weight)
+    if np.iscomplexobj(weight):
+        raise TypeError("sample_weight must be an array of real numbers, got complex ones.")
     try:
-        weight = np.array(sample_weight, dtype=np.float64)
+        with np.errstate(over="ignore"):  # what does not fit becomes infinite and is refused
+            weight = weight.astype(np.float64)
     except (TypeError, ValueError) as error:
         raise TypeError(f"sample_weight must be an array of numbers: {error}.") from error
     if weight.ndim == 0:
@@ -39,11 +46,22 @@ def resolve_sample_weight(sample_weight: Any, n_rows: int) -> Floats | None:
         raise ValueError(
             "sample_weight is zero for every row; give at least one row a positive weight."
         )
+    check_range("sample_weight", weight)
     if np.any(weight != np.floor(weight)):
-        largest = weight.max()  # first to the range of one: a sum of huge weights overflows
-        weight = weight / largest
         weight = weight / weight[weight > 0].mean()
     return None if np.all(weight == 1) else weight
+
+
+def check_range(name: str, weight: Floats) -> None:
+    """Refuse positive weights so far apart, or so large, that sums of them mean nothing."""
+    positive = weight[weight > 0]
+    smallest, largest = positive.min(), positive.max()
+    if largest > LARGEST or smallest < largest / LARGEST:
+        raise ValueError(
+            f"{name} must have positive values below {LARGEST:g} and within a factor of "
+            f"{LARGEST:g} of each other, got {smallest:g} and {largest:g}; scale them, or set "
+            "the smallest to 0."
+        )
 
 
 def find_class_weight(
@@ -77,7 +95,7 @@ def _look_up(class_weight: Mapping[Any, Any], classes: NDArray[Any]) -> Floats:
         )
     factor = [class_weight.get(label, 1.0) for label in labels]
     for label, value in zip(labels, factor, strict=True):
-        if not isinstance(value, Real) or not 0 <= float(value) < np.inf:
+        if not isinstance(value, Real) or not 0 <= value <= sys.float_info.max:  # type: ignore[operator]
             raise ValueError(
                 f"class_weight must hold finite numbers of at least 0, got {value!r} "
                 f"for the class {label!r}."

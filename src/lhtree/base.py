@@ -1,0 +1,485 @@
+"""What both classifiers do: validate, grow, vote."""
+
+from __future__ import annotations
+
+import math
+import sys
+import warnings
+from contextlib import contextmanager
+from typing import NamedTuple
+
+import numpy as np
+from scipy.sparse import csr_matrix
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.metrics import accuracy_score
+from sklearn.utils import check_random_state
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from lhtree import _core, parameters
+from lhtree.progress import Progress
+from lhtree.tree import NO_MAX_DEPTH, Forest, Plan, grow_forest, join_forests
+from lhtree.vote import find_probabilities
+from lhtree.weights import check_range, find_class_weight, resolve_sample_weight
+
+try:  # scikit-learn 1.9 and later
+    from sklearn.callback import CallbackSupportMixin, with_callbacks
+except ImportError:
+
+    class CallbackSupportMixin:  # type: ignore[no-redef]
+        """Stands for scikit-learn's class where it is absent."""
+
+    def with_callbacks(method):
+        """Return the method: there are no callbacks to run."""
+        return method
+
+
+class Draw(NamedTuple):
+    """How the rows of each member are drawn from those of positive weight."""
+
+    n_rows: int
+    n_draws: int
+    bootstrap: bool
+
+
+class TrainingRows(NamedTuple):
+    """The rows of positive weight, ready to grow from."""
+
+    X: np.ndarray
+    code: np.ndarray  # class of each row
+    weight: np.ndarray | None  # None: every row counts once
+    number: np.ndarray  # position of each row in the caller's X
+
+    @property
+    def weight_sum(self):
+        """Weighted number of rows."""
+        return len(self.X) if self.weight is None else self.weight.sum()
+
+    @property
+    def weight_max(self):
+        """Largest weight of a row."""
+        return 1.0 if self.weight is None else self.weight.max()
+
+
+@contextmanager
+def _restored_on_error(estimator):
+    """Leave the estimator as it was if the block raises."""
+    before = dict(vars(estimator))
+    try:
+        yield
+    except BaseException:
+        vars(estimator).clear()
+        vars(estimator).update(before)
+        raise
+
+
+def _keep_positive(rows):
+    """Drop the rows that do not count."""
+    if rows.weight is None or rows.weight.all():
+        return rows
+    return TrainingRows(*(field[rows.weight > 0] for field in rows))
+
+
+def _weigh_classes(rows, class_weight, classes):
+    """Multiply the weights of the rows by those of their classes."""
+    factor = find_class_weight(class_weight, classes, rows.code, rows.weight)
+    if factor is None:
+        return rows
+    weight = factor[rows.code] * (1.0 if rows.weight is None else rows.weight)
+    if not weight.any():
+        raise ValueError(f"class_weight={class_weight!r} leaves no row with a positive weight.")
+    check_range("class_weight times sample_weight", weight)
+    return _keep_positive(rows._replace(weight=weight))
+
+
+def _check_overflow(X, names, weight_sum):
+    """Refuse columns whose weighted sums of squares leave the range of doubles."""
+    limit = math.sqrt(sys.float_info.max) / 4 / weight_sum
+    columns = _core.find_beyond(X, limit)
+    if len(columns):
+        listed = ", ".join(str(j if names is None else names[j]) for j in columns[:5])
+        more = f" and {len(columns) - 5} more" if len(columns) > 5 else ""
+        raise ValueError(
+            f"X has values beyond {limit:.1e}, whose squares overflow, in column {listed}{more}; "
+            "divide them by a constant."
+        )
+
+
+class HyperplaneTrees(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
+    """What both classifiers are: members with one tree per class each."""
+
+    classes_: np.ndarray
+    n_classes_: int
+    forest_: Forest
+    _seed: int
+    _draw: Draw
+    _standardized: bool
+
+    @with_callbacks
+    def fit(self, X, y, sample_weight=None):
+        """Grow the trees.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Training rows: finite numbers. float32 and float64 in C order are read
+            without a copy.
+        y : array-like of shape (n_samples,)
+            Class labels.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows. A row of integer weight w counts like w copies of
+            it, a row of weight 0 like none. If any weight is not an integer, the
+            weights are first scaled to mean one over the positive ones.
+
+        Returns
+        -------
+        object
+            The fitted classifier itself.
+        """
+        parameters.check_rules(self)
+        parameters.check_members(self)
+        goes_on = self.warm_start and hasattr(self, "forest_")
+        n_old = self._n_members if goes_on else 0
+        if self.n_estimators < n_old:
+            raise ValueError(
+                f"n_estimators={self.n_estimators} must be at least {n_old}, the number of "
+                "members already grown, when warm_start=True."
+            )
+        progress = Progress(self, self.n_estimators - n_old)
+        with _restored_on_error(self):
+            self._fit(X, y, sample_weight, n_old, progress)
+        progress.end()
+        return self
+
+    def _fit(self, X, y, sample_weight, n_old, progress):
+        X, y = self._validate(X, y, reset=n_old == 0)
+        check_classification_targets(y)
+        classes, code = np.unique(y, return_inverse=True)
+        if n_old:
+            self._check_warm_start(classes)
+        weight = resolve_sample_weight(sample_weight, len(X))
+        rows = _keep_positive(TrainingRows(X, code.astype(np.int32), weight, np.arange(len(X))))
+        names = getattr(self, "feature_names_in_", None)
+        _check_overflow(rows.X, names, rows.weight_sum)
+        scale = self._find_scale(rows, n_old)
+        if not self._balances_members:
+            rows = _weigh_classes(rows, self.class_weight, classes)
+        draw = self._find_draw(len(rows.X), n_old)
+        seed = self._seed if n_old else self._find_seed()
+        plan = self._plan(rows, draw, seed, n_old, len(classes))
+        progress.n_trees_per_member = len(plan.target)
+        self._grow(rows, names, plan, scale, progress)
+        self.classes_, self.n_classes_ = classes, len(classes)
+        self._seed, self._draw, self._standardized = seed, draw, bool(self.standardize)
+        for name in ("oob_score_", "oob_decision_function_"):
+            self.__dict__.pop(name, None)
+        if self.oob_score:
+            self._score_left_out(rows, len(X))
+
+    def _check_warm_start(self, classes):
+        """Refuse to add members that would not fit those already grown."""
+        if not np.array_equal(classes, self.classes_):
+            raise ValueError(
+                f"y has the classes {classes.tolist()}, but warm_start=True adds to a forest "
+                f"with {self.classes_.tolist()}; use the same classes or warm_start=False."
+            )
+        if bool(self.standardize) != self._standardized:
+            raise ValueError(
+                f"standardize={self.standardize!r} differs from the members already grown, to "
+                "which warm_start=True adds; leave it as it was or set warm_start=False."
+            )
+
+    def _find_scale(self, rows, n_old):
+        """Return mean and deviation of the columns; a warm start keeps its units."""
+        if n_old:
+            return self.forest_.column_mean, self.forest_.column_deviation
+        n_features = rows.X.shape[1]
+        if not self.standardize:
+            return np.zeros(n_features), np.ones(n_features)
+        return _core.find_scale(rows.X, rows.weight)
+
+    def _find_draw(self, n_rows, n_old):
+        n_draws = parameters.count_draws(self.max_samples, n_rows, bootstrap=self.bootstrap)
+        draw = Draw(n_rows, n_draws, bool(self.bootstrap))
+        if self.oob_score and not self.bootstrap and n_draws >= n_rows:
+            raise ValueError(
+                f"oob_score={self.oob_score!r} needs rows that are left out, but "
+                f"max_samples={self.max_samples!r} draws all {n_rows}; use a smaller "
+                "max_samples or bootstrap=True."
+            )
+        if n_old and draw != self._draw:
+            raise ValueError(
+                f"warm_start=True needs the draws of the members already grown, {self._draw}, "
+                f"got {draw}; give the same rows, max_samples and bootstrap, or set "
+                "warm_start=False."
+            )
+        return draw
+
+    def _find_seed(self):
+        return int(check_random_state(self.random_state).randint(2**31 - 1))
+
+    def _plan(self, rows, draw, seed, n_old, n_classes):
+        n_rows, n_features = rows.X.shape
+        t = self.n_estimators
+        beta = [self.beta * i / t for i in range(n_old, t)] if t > 1 else [self.beta][n_old:]
+        count = parameters.count_columns
+        return Plan(
+            n_classes=n_classes,
+            target=(1,) if n_classes == 2 else tuple(range(n_classes)),
+            beta=tuple(map(float, beta)),
+            n_draws=draw.n_draws,
+            seed=seed,
+            first_member=n_old,
+            bootstrap=draw.bootstrap,
+            balance=self._balances_members,
+            alpha=float(self.alpha),
+            gamma=float(self.gamma),
+            min_samples_split=parameters.count_min_samples(self.min_samples_split, n_rows),
+            max_depth=NO_MAX_DEPTH
+            if self.max_depth is None
+            else min(self.max_depth, NO_MAX_DEPTH),
+            min_weight_fraction_leaf=float(self.min_weight_fraction_leaf),
+            n_columns=count("max_features", self.max_features, n_features),
+            n_columns_per_tree=count(
+                "max_features_per_tree", self.max_features_per_tree, n_features
+            ),
+        )
+
+    def _grow(self, rows, names, plan, scale, progress):
+        if not plan.beta:
+            warnings.warn(
+                f"n_estimators={self.n_estimators} members are grown already; with "
+                "warm_start=True fit adds none.",
+                stacklevel=5,
+            )
+            return
+        n_threads = parameters.count_threads(self.n_jobs)
+        mean, deviation = scale
+        Z = rows.X
+        if self.standardize:
+            Z = _core.standardize(Z, mean, deviation, n_threads)
+        # With replacement, one row may be all that a member draws.
+        _check_overflow(Z, names, max(rows.weight_sum, plan.n_draws * rows.weight_max))
+        forest = grow_forest(
+            Z, rows.code, rows.weight, plan, scale=scale, n_threads=n_threads, progress=progress
+        )
+        self.forest_ = join_forests([self.forest_, forest]) if plan.first_member else forest
+
+    def _score_left_out(self, rows, n_samples):
+        """Set the out-of-bag attributes from the members that did not see a row."""
+        n_threads = parameters.count_threads(self.n_jobs)
+        left_out, n_voters = _core.find_left_out(
+            self._seed, self._n_members, *self._draw, n_threads
+        )
+        is_voted = n_voters > 0
+        if not is_voted.any():
+            raise ValueError(
+                f"oob_score={self.oob_score!r} needs rows that are left out, but every member "
+                f"drew all {len(rows.X)} rows; use a smaller max_samples."
+            )
+        if not is_voted.all():
+            warnings.warn(
+                f"{np.count_nonzero(~is_voted)} rows were seen by every member and have no "
+                "out-of-bag votes; use more members.",
+                stacklevel=5,
+            )
+        sums = self._vote(rows.X, left_out=left_out)
+        proba = self._find_probabilities(sums, np.maximum(n_voters, 1)[:, np.newaxis])
+        self.oob_decision_function_ = np.full((n_samples, self.n_classes_), np.nan)
+        self.oob_decision_function_[rows.number[is_voted]] = proba[is_voted]
+        score = self.oob_score if callable(self.oob_score) else accuracy_score
+        predicted = self.classes_[proba[is_voted].argmax(axis=1)]
+        self.oob_score_ = score(self.classes_[rows.code[is_voted]], predicted)
+
+    @property
+    def _balances_members(self):
+        """Whether classes weigh alike in the rows of each member; the core sees to it."""
+        return isinstance(self.class_weight, str) and self.class_weight == "balanced_subsample"
+
+    @property
+    def _n_members(self):
+        return len(self.forest_) // (1 if self.n_classes_ == 2 else self.n_classes_)
+
+    def _validate(self, X, *y, reset=False):
+        """Return finite rows in C order, without a copy where they are so already."""
+        return validate_data(self, X, *y, dtype=[np.float64, np.float32], order="C", reset=reset)
+
+    def _validate_rows(self, X):
+        """Return rows to answer.
+
+        A plain array that needs no change passes at once: for a single row,
+        scikit-learn's checks take longer than the answer.
+        """
+        is_plain = (
+            type(X) is np.ndarray
+            and X.dtype in (np.float64, np.float32)
+            and X.ndim == 2
+            and X.shape[0] > 0
+            and X.shape[1] == self.n_features_in_
+            and X.flags.c_contiguous
+            and X.flags.aligned
+            and not hasattr(self, "feature_names_in_")
+        )
+        if is_plain and _core.is_finite(X):
+            return X
+        return self._validate(X)
+
+    def _vote(self, X, left_out=None):
+        parameters.check_voting(self.voting)
+        return self.forest_.vote(
+            X,
+            n_classes=self.n_classes_,
+            by_margin=self.voting == "margin",
+            left_out=left_out,
+            n_trees_per_member=len(self.forest_) // self._n_members,
+            n_threads=parameters.count_threads(self.n_jobs),
+        )
+
+    def _find_probabilities(self, sums, n_members):
+        return find_probabilities(sums, n_members, by_margin=self.voting == "margin")
+
+    def predict_proba(self, X):
+        """Return the share of the votes that each class gets.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows with the columns of the training data.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            Probabilities in the order of ``classes_``; rows sum to one.
+        """
+        check_is_fitted(self)
+        return self._find_probabilities(self._vote(self._validate_rows(X)), self._n_members)
+
+    def predict_log_proba(self, X):
+        """Return the logarithm of the class probabilities.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows with the columns of the training data.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            Logarithms of :meth:`predict_proba`.
+        """
+        return np.log(self.predict_proba(X))
+
+    def predict(self, X):
+        """Return the most probable class of each row, the first of equal ones.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows with the columns of the training data.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Labels from ``classes_``.
+        """
+        proba = self.predict_proba(X)
+        return self.classes_[proba.argmax(axis=1)]
+
+    def apply(self, X):
+        """Return the leaf that each row reaches in each tree.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows with the columns of the training data.
+
+        Returns
+        -------
+        ndarray of int64, shape (n_samples, n_trees)
+            Node numbers within each tree of ``trees_``.
+        """
+        check_is_fitted(self)
+        return self.forest_.apply(
+            self._validate_rows(X), n_threads=parameters.count_threads(self.n_jobs)
+        )
+
+    def decision_path(self, X):
+        """Return the nodes that each row passes.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows with the columns of the training data.
+
+        Returns
+        -------
+        indicator : sparse matrix of shape (n_samples, n_nodes)
+            Nonzero where a row passes a node; the nodes of all trees one after
+            the other.
+        n_nodes_ptr : ndarray of shape (n_trees + 1,)
+            Columns ``n_nodes_ptr[k]:n_nodes_ptr[k + 1]`` belong to tree ``k``.
+        """
+        leaf = self.apply(X)
+        start, parent = self.forest_.tree_start, self.forest_.find_parent()
+        row = np.repeat(np.arange(len(leaf)), leaf.shape[1])
+        node = (leaf + start[:-1]).ravel()
+        rows, nodes = [], []
+        while len(node):
+            rows.append(row)
+            nodes.append(node)
+            is_inner = parent[node] >= 0
+            row, node = row[is_inner], parent[node[is_inner]]
+        row, node = np.concatenate(rows), np.concatenate(nodes)
+        shape = len(leaf), int(start[-1])
+        return csr_matrix((np.ones(len(node), dtype=np.int64), (row, node)), shape), start.copy()
+
+    def get_depth(self):
+        """Return the number of splits on the longest path of any tree.
+
+        Returns
+        -------
+        int
+            Depth of the deepest tree.
+        """
+        check_is_fitted(self)
+        return int(self.forest_.find_depth().max())
+
+    def get_n_leaves(self):
+        """Return the number of leaves of all trees.
+
+        Returns
+        -------
+        int
+            Sum over ``trees_``.
+        """
+        check_is_fitted(self)
+        return int(np.count_nonzero(self.forest_.left < 0))
+
+    @property
+    def trees_(self):
+        """Trees of all members, ordered by member, then class.
+
+        Returns
+        -------
+        list of lhtree.Tree
+            ``tree.target`` is the index of the class that a tree votes for.
+        """
+        check_is_fitted(self)
+        return list(self.forest_)
+
+    @property
+    def feature_importances_(self):
+        """How strongly the splits rely on each feature.
+
+        In each split a feature counts ``|weight| * deviation`` (in the split's rows),
+        normalised to sum one over the features; splits count by the weighted share of
+        rows that reach them; each tree is normalised to sum one; trees without a split
+        are left out; the rest is averaged.
+
+        Returns
+        -------
+        ndarray of shape (n_features,)
+            Sums to one, or all zeros if no tree has a split.
+        """
+        check_is_fitted(self)
+        return self.forest_.find_importances()
