@@ -6,9 +6,12 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
+#include <array>
 #include <memory>
 #include <optional>
 #include <stdexcept>
+#include <string>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -108,6 +111,10 @@ Plan read_plan(nb::handle plan) {
   read("bootstrap", result.bootstrap);
   read("balance", result.balance);
   read("n_classes", result.n_classes);
+  result.rules.contrast = static_cast<Contrast>(nb::cast<int>(plan.attr("contrast")));
+  result.rules.cut = static_cast<Cut>(nb::cast<int>(plan.attr("cut")));
+  read("n_axes", result.rules.n_axes);
+  read("n_planes", result.rules.n_planes);
   read("alpha", result.rules.alpha);
   read("gamma", result.rules.gamma);
   read("min_samples_split", result.rules.min_samples_split);
@@ -128,6 +135,11 @@ Poll make_poll(nb::handle progress) {
 }
 
 const double* weight_of(const OptionalWeight& weight) { return weight ? weight->data() : nullptr; }
+
+template <class T>
+void check_not_empty(const Input<T, 2>& X) {
+  if (X.shape(0) == 0 || X.shape(1) == 0) throw std::invalid_argument("X must not be empty");
+}
 
 void check_length(std::size_t length, std::size_t n_rows, const char* name) {
   if (length != n_rows)
@@ -161,16 +173,27 @@ nb::dict grow(const Input<T, 2>& X, const Input<std::int32_t, 1>& code,
               const OptionalWeight& weight, nb::handle plan_object, std::int64_t n_threads,
               nb::object progress) {
   const Plan plan = read_plan(plan_object);
-  check_length(code.size(), X.shape(0), "code");
-  if (weight) check_length(weight->size(), X.shape(0), "weight");
+  check_not_empty(X);
+  // Splits over few columns read the table by columns: X is then transposed.
+  const bool by_columns = nb::cast<bool>(plan_object.attr("by_columns"));
+  const auto n_rows = static_cast<std::int64_t>(X.shape(by_columns ? 1 : 0));
+  const auto n_columns = static_cast<std::int64_t>(X.shape(by_columns ? 0 : 1));
+  if (by_columns == plan.rules.is_dense(n_columns))
+    throw std::invalid_argument("by_columns does not fit the other fields of the plan");
+  check_length(code.size(), n_rows, "code");
+  if (weight) check_length(weight->size(), n_rows, "weight");
   for (std::size_t i = 0; i < code.size(); ++i)
     if (code(i) < 0 || code(i) >= plan.n_classes) throw std::invalid_argument("a code is no class");
-  const Table<T> table(X.data(), X.shape(0), X.shape(1));
+  const Labels labels{code.data(), weight_of(weight)};
   const Poll poll = make_poll(progress);
   Forest forest;
   {
     nb::gil_scoped_release unlocked;
-    forest = grow_forest(table, Labels{code.data(), weight_of(weight)}, plan, n_threads, poll);
+    if (by_columns)
+      forest = grow_forest(ColumnTable<T>{X.data(), n_rows, n_columns}, labels, plan, n_threads,
+                           poll);
+    else
+      forest = grow_forest(Table<T>(X.data(), n_rows, n_columns), labels, plan, n_threads, poll);
   }
   return to_dict(std::move(forest));
 }
@@ -192,6 +215,7 @@ void run_alone(std::int64_t n_values, const Task& task) {
 template <class T>
 std::pair<Output<double, 1>, Output<double, 1>> scale(const Input<T, 2>& X,
                                                       const OptionalWeight& weight) {
+  check_not_empty(X);
   if (weight) check_length(weight->size(), X.shape(0), "weight");
   const Table<T> table(X.data(), X.shape(0), X.shape(1));
   ColumnScale result;
@@ -215,15 +239,15 @@ template <class T>
 bool is_finite(const Input<T, 2>& X) {
   // Zeros stay zero in a sum; infinities and NaN, times zero, make it NaN.
   T sum = 0;
-  run_alone(X.size(), [&](const StopFlag&) {
-    for (std::size_t i = 0; i < X.size(); ++i) sum += X.data()[i] * T{0};
-  });
+  for (std::size_t i = 0; i < X.size(); ++i) sum += X.data()[i] * T{0};
   return sum == T{0};
 }
 
 template <class T>
 Output<double, 2> standardized(const Input<T, 2>& X, const Input<double, 1>& mean,
-                               const Input<double, 1>& deviation, std::int64_t n_threads) {
+                               const Input<double, 1>& deviation, bool by_columns,
+                               std::int64_t n_threads) {
+  check_not_empty(X);
   check_length(mean.size(), X.shape(1), "mean");
   check_length(deviation.size(), X.shape(1), "deviation");
   const auto n_rows = static_cast<std::int64_t>(X.shape(0));
@@ -232,8 +256,13 @@ Output<double, 2> standardized(const Input<T, 2>& X, const Input<double, 1>& mea
   std::unique_ptr<double[]> scaled(new double[X.size()]);  // not filled twice
   const auto task = [&](std::int64_t i, const StopFlag&) {
     const std::int64_t first = i * size, offset = first * n_columns;
-    standardize(X.data() + offset, std::min(size, n_rows - first), n_columns, mean.data(),
-                deviation.data(), scaled.get() + offset);
+    const std::int64_t n = std::min(size, n_rows - first);
+    if (by_columns)
+      standardize_columns(X.data() + offset, n, n_columns, mean.data(), deviation.data(),
+                          scaled.get() + first, n_rows);
+    else
+      standardize(X.data() + offset, n, n_columns, mean.data(), deviation.data(),
+                  scaled.get() + offset);
   };
   const Poll poll = make_poll(nb::none());
   {
@@ -245,7 +274,8 @@ Output<double, 2> standardized(const Input<T, 2>& X, const Input<double, 1>& mea
       run_tasks((n_rows + size - 1) / size, n_threads, task, poll);
   }
   nb::capsule owner(scaled.get(), [](void* p) noexcept { delete[] static_cast<double*>(p); });
-  return Output<double, 2>(scaled.release(), {X.shape(0), X.shape(1)}, owner);
+  const std::size_t first = by_columns ? X.shape(1) : X.shape(0);
+  return Output<double, 2>(scaled.release(), {first, X.size() / first}, owner);
 }
 
 /// Run task(range, stop) over blocks of rows; few rows need no thread.
@@ -254,10 +284,11 @@ void run_blocks(const ForestView& forest, std::int64_t n_rows, std::int64_t n_th
                 const Task& task) {
   const Poll poll = make_poll(nb::none());
   nb::gil_scoped_release unlocked;
+  n_threads = std::max<std::int64_t>(1, n_threads);
   const std::int64_t size = count_rows_per_task(n_rows, forest.n_features, n_threads);
   constexpr std::int64_t nodes_per_path = 16;
-  const std::int64_t n_values = n_rows * forest.n_trees * forest.n_features * nodes_per_path;
-  if (n_rows <= size && n_values <= small_work) {
+  const std::int64_t most_trees = small_work / (nodes_per_path * forest.n_features) / n_rows;
+  if (n_rows <= size && forest.n_trees <= most_trees) {
     const StandardArithmetic standard;
     return task(RowRange{0, n_rows}, StopFlag{false});
   }
@@ -275,6 +306,7 @@ std::tuple<Output<double, 2>, Output<double, 2>, Output<double, 1>> vote(
     const std::optional<Input<std::uint64_t, 2>>& left_out, std::int64_t n_trees_per_member,
     std::int64_t n_threads) {
   const ForestHandle forest(forest_object);
+  check_not_empty(X);
   check_length(forest.mean.size(), X.shape(1), "column_mean");
   const std::size_t n_rows = X.shape(0);
   for (std::size_t k = 0; k < forest.target.size(); ++k)
@@ -304,6 +336,7 @@ template <class T>
 Output<std::int64_t, 2> apply(nb::handle forest_object, const Input<T, 2>& X,
                               std::int64_t n_threads) {
   const ForestHandle forest(forest_object);
+  check_not_empty(X);
   check_length(forest.mean.size(), X.shape(1), "column_mean");
   const std::size_t n_rows = X.shape(0), n_trees = forest.target.size();
   std::vector<std::int64_t> leaf(n_rows * n_trees);
@@ -319,6 +352,7 @@ Output<std::int64_t, 2> apply(nb::handle forest_object, const Input<T, 2>& X,
 std::pair<Output<std::uint64_t, 2>, Output<std::int64_t, 1>> find_left_out(
     std::uint64_t seed, std::int64_t n_members, std::uint32_t n_rows, std::uint32_t n_draws,
     bool bootstrap, std::int64_t n_threads) {
+  if (n_rows == 0) throw std::invalid_argument("n_rows must be at least 1");
   const std::size_t n_words = (n_rows + std::size_t{63}) / 64;
   std::vector<std::uint64_t> word;
   std::vector<std::int64_t> count;
@@ -334,9 +368,18 @@ std::pair<Output<std::uint64_t, 2>, Output<std::int64_t, 1>> find_left_out(
             word[member * n_words + i / 64] &= ~(std::uint64_t{1} << (i % 64));
         },
         poll);
-    for (std::int64_t member = 0; member < n_members; ++member)
-      for (std::uint32_t i = 0; i < n_rows; ++i)
-        count[i] -= 1 - (word[member * n_words + i / 64] >> (i % 64) & 1);
+    const std::int64_t size = 1 << 16, n_blocks = (n_rows + size - 1) / size;
+    run_tasks(
+        n_blocks, n_threads,
+        [&](std::int64_t block, const StopFlag& stop) {
+          const std::int64_t end = std::min<std::int64_t>(n_rows, (block + 1) * size);
+          for (std::int64_t member = 0; member < n_members; ++member) {
+            check_stop(stop);
+            for (std::int64_t i = block * size; i < end; ++i)
+              count[i] -= 1 - (word[member * n_words + i / 64] >> (i % 64) & 1);
+          }
+        },
+        poll);
   }
   return {to_numpy<std::uint64_t, 2>(std::move(word),
                                      {static_cast<std::size_t>(n_members), n_words}),
@@ -351,7 +394,7 @@ void bind_for(nb::module_& m) {
   m.def("find_beyond", &beyond<T>, "X"_a.noconvert(), "limit"_a);
   m.def("is_finite", &is_finite<T>, "X"_a.noconvert());
   m.def("standardize", &standardized<T>, "X"_a.noconvert(), "mean"_a.noconvert(),
-        "deviation"_a.noconvert(), "n_threads"_a);
+        "deviation"_a.noconvert(), "by_columns"_a, "n_threads"_a);
   m.def("vote", &vote<T>, "forest"_a, "X"_a.noconvert(), "n_classes"_a, "by_margin"_a,
         "left_out"_a.noconvert().none(), "n_trees_per_member"_a, "n_threads"_a);
   m.def("apply", &apply<T>, "forest"_a, "X"_a.noconvert(), "n_threads"_a);

@@ -1,14 +1,16 @@
 // Growing all trees of a forest in one call.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <numeric>
-#include <optional>
 #include <vector>
 
+#include "dense_splitter.hpp"
 #include "grow.hpp"
 #include "parallel.hpp"
 #include "random.hpp"
+#include "sampled_splitter.hpp"
 #include "tree.hpp"
 
 namespace lhtree {
@@ -66,7 +68,20 @@ inline std::vector<double> weigh_rows(const Labels& labels, const Draw& draw, co
 }
 
 template <class T>
-GrownTree grow_tree(const Table<T>& table, const Labels& labels, const Plan& plan,
+DenseSplitter<T> make_splitter(const Table<T>& table, const double* weight, const Rules& rules,
+                               const StopFlag& stop) {
+  return {table, weight, rules, stop};
+}
+
+template <class T>
+SampledSplitter<T> make_splitter(const ColumnTable<T>& table, const double* weight,
+                                 const Rules& rules, const StopFlag& stop) {
+  return {table, weight, rules, stop};
+}
+
+/// A table by rows grows from all columns, one by columns from few.
+template <class AnyTable>
+GrownTree grow_tree(const AnyTable& table, const Labels& labels, const Plan& plan,
                     std::int64_t number, const StopFlag& stop) {
   const auto n_targets = static_cast<std::int64_t>(plan.target.size());
   const std::int64_t step = number / n_targets, member = plan.first_member + step;
@@ -79,7 +94,8 @@ GrownTree grow_tree(const Table<T>& table, const Labels& labels, const Plan& pla
       row.begin(), row.end(), [&](std::uint32_t i) { return labels.code[i] == target; });
   Rules rules = plan.rules;
   rules.beta = plan.beta[step];
-  Grower<T> grower(table, rules, weight.empty() ? nullptr : weight.data(), stop);
+  auto splitter = make_splitter(table, weight.empty() ? nullptr : weight.data(), rules, stop);
+  Grower grower(splitter, rules, stop);
   return grower.grow(row, middle - row.begin(),
                      tree_key(member_key(plan.seed, member), static_cast<std::uint64_t>(target)));
 }
@@ -150,8 +166,8 @@ inline void reserve(Forest& forest, const std::vector<GrownTree>& trees, std::in
   forest.feature.reserve(n_columns);
 }
 
-template <class T>
-Forest grow_forest(const Table<T>& table, const Labels& labels, const Plan& plan,
+template <class AnyTable>
+Forest grow_forest(const AnyTable& table, const Labels& labels, const Plan& plan,
                    std::int64_t n_threads, const Poll& poll) {
   std::vector<GrownTree> trees(plan.n_trees());
   run_tasks(

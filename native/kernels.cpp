@@ -124,7 +124,7 @@ LHTREE_INLINE void project_all(const T* const* row, std::int64_t n_rows, FormVie
   Lanes last = fill(0.0);
   if (form.n_terms % lane_count) last = load_last(form, form.n_terms / lane_count * lane_count);
   for (; i + 4 <= n_rows; i += 4) {
-    if (place == Place::far)
+    if (place == Place::scattered)
       for (std::int64_t k = i + 8; k < std::min(i + 12, n_rows); ++k)
         prefetch(row[k], form.n_terms);
     project_dense<4>(row + i, form, last, score + i);
@@ -156,6 +156,63 @@ LHTREE_CLONES void project(const double* const* row, std::int64_t n_rows, FormVi
 LHTREE_CLONES void project(const float* const* row, std::int64_t n_rows, FormView form,
                            Place place, double* score) {
   project_all(row, n_rows, form, place, score);
+}
+
+LHTREE_CLONES double add_values(const double* value, const double* weight, std::int64_t n,
+                                double origin, double& square) {
+  const Lanes shift = fill(origin);
+  Lanes sum = fill(0.0), squares = fill(0.0);
+  std::int64_t i = 0;
+  for (; i + lane_count <= n; i += lane_count) {
+    const Lanes x = load(value + i) - shift;
+    const Lanes wx = weight ? load(weight + i) * x : x;
+    sum = sum + wx;
+    squares = squares + wx * x;
+  }
+  double total = combine(sum), total_square = combine(squares);
+  for (; i < n; ++i) {
+    const double x = value[i] - origin, wx = weight ? weight[i] * x : x;
+    total += wx;
+    total_square += wx * x;
+  }
+  square += total_square;
+  return total;
+}
+
+LHTREE_CLONES double multiply_values(const double* a, double origin_a, const double* b,
+                                     double origin_b, const double* weight, std::int64_t n) {
+  const Lanes shift_a = fill(origin_a), shift_b = fill(origin_b);
+  Lanes sum = fill(0.0);
+  std::int64_t i = 0;
+  for (; i + lane_count <= n; i += lane_count) {
+    const Lanes x = load(a + i) - shift_a, y = load(b + i) - shift_b;
+    sum = sum + (weight ? load(weight + i) * x : x) * y;
+  }
+  double total = combine(sum);
+  for (; i < n; ++i)
+    total += (weight ? weight[i] * (a[i] - origin_a) : a[i] - origin_a) * (b[i] - origin_b);
+  return total;
+}
+
+LHTREE_CLONES void project_columns(const double* const* column, std::int64_t n_rows, FormView form,
+                                   double* score) {
+  std::int64_t i = 0;
+  for (; i + lane_count <= n_rows; i += lane_count) {
+    Lanes sum[lane_count];  // partial sum r of eight rows
+    for (Lanes& lanes : sum) lanes = fill(0.0);
+    for (std::int64_t k = 0; k < form.n_terms; ++k) {
+      Lanes& lanes = sum[form.feature[k] % lane_count];
+      lanes = lanes + fill(form.weight[k]) * load(column[k] + i);
+    }
+    store(score + i, ((sum[0] + sum[4]) + (sum[2] + sum[6])) +
+                         ((sum[1] + sum[5]) + (sum[3] + sum[7])));
+  }
+  for (; i < n_rows; ++i) {
+    Lanes sum = fill(0.0);
+    for (std::int64_t k = 0; k < form.n_terms; ++k)
+      sum[form.feature[k] % lane_count] += form.weight[k] * column[k][i];
+    score[i] = combine(sum);
+  }
 }
 
 double project_centered(const double* row, FormView form, const double* center) {

@@ -25,6 +25,15 @@ void add_rows(const Table<double>& table, RowSet rows, const double* origin, dou
 void add_rows(const Table<float>& table, RowSet rows, const double* origin, double* sum,
               double* square);
 
+/// Sum of weight * (value - origin); adds the sum of weight * (value - origin)^2 to `square`.
+/// `weight` may be null.
+double add_values(const double* value, const double* weight, std::int64_t n, double origin,
+                  double& square);
+
+/// Sum of weight * (a - origin_a) * (b - origin_b). `weight` may be null.
+double multiply_values(const double* a, double origin_a, const double* b, double origin_b,
+                       const double* weight, std::int64_t n);
+
 /// One linear form: the columns of its terms and their weights.
 struct FormView {
   const std::int32_t* feature;  // null: all columns in order
@@ -34,14 +43,18 @@ struct FormView {
 };
 
 /// Where the rows of a projection are: in a cache, or anywhere in a large table.
-enum class Place { near, far };
+enum class Place { cached, scattered };
 
-/// score[i] = sum of weight * value over the terms of each row, in SPEC's order.
+/// score[i] = sum of weight * value over the terms of each row, in the order that combine() completes.
 /// `row[i]` must be readable in whole lanes.
 void project(const double* const* row, std::int64_t n_rows, FormView form, Place place,
              double* score);
 void project(const float* const* row, std::int64_t n_rows, FormView form, Place place,
              double* score);
+
+/// The same where the terms' columns lie side by side: column[k][i] is row i of term k.
+void project_columns(const double* const* column, std::int64_t n_rows, FormView form,
+                     double* score);
 
 /// The same for one row, relative to `center`.
 double project_centered(const double* row, FormView form, const double* center);

@@ -1,6 +1,6 @@
 // Eight doubles side by side: the unit in which the core adds.
 //
-// SPEC fixes the order of every projection as eight partial sums, column j in
+// By definition every projection is added up as eight partial sums, column j in
 // sum j mod 8. One `Lanes` value holds these sums, whatever the width of the
 // registers that the compiler maps it to, so the bits never depend on the
 // instruction set. Nothing here may be compiled with contraction (fused
@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <cstdlib>  // defines __GLIBC__ where there is one
 #include <cstring>
 
 namespace lhtree {
@@ -41,8 +42,9 @@ LHTREE_INLINE Lanes operator*(Lanes a, const Lanes& b) {
 
 // Function multi-versioning: the loader picks the widest version that the
 // machine can run. A build stays generic (no -march=native) and still uses wide
-// registers. Sanitizers and non-ELF targets do without.
-#if defined(__x86_64__) && defined(__ELF__) && !defined(LHTREE_SANITIZE)
+// registers. It needs the loader of glibc; sanitizers do without.
+#if defined(__x86_64__) && defined(__GLIBC__) && !defined(LHTREE_SANITIZE) && \
+    (defined(__clang__) || __GNUC__ >= 12)
 #define LHTREE_CLONES \
   __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
 #else
@@ -80,7 +82,7 @@ LHTREE_INLINE Lanes fill(double value) {
 /// The eight partial sums combined as ((0+4)+(2+6)) + ((1+5)+(3+7)): each step adds
 /// the upper half to the lower.
 LHTREE_INLINE double combine(const Lanes& s) {
-#if defined(__GNUC__) || defined(__clang__)
+#if defined(__clang__) || (defined(__GNUC__) && __GNUC__ >= 12)
   typedef double Half __attribute__((vector_size(32)));
   typedef double Quarter __attribute__((vector_size(16)));
   const Half half = __builtin_shufflevector(s, s, 0, 1, 2, 3) +

@@ -100,7 +100,7 @@ inline std::int64_t step_down(const ForestView& forest, const double* row, bool 
       continue;
     }
     double score;
-    project(&row, 1, forest.form(node), Place::near, &score);
+    project(&row, 1, forest.form(node), Place::cached, &score);
     const double threshold = forest.threshold[node];
     double& distance = answers.distance[tree];
     if (is_root) distance = std::numeric_limits<double>::infinity();
@@ -134,7 +134,8 @@ class Walker {
   Answers answers;
 
   /// Fill `answers` for the given rows of the block, whose order is lost.
-  void walk(std::int64_t tree, std::vector<std::int32_t>& row, bool normalizes) {
+  void walk(std::int64_t tree, std::vector<std::int32_t>& row, bool normalizes,
+            const StopFlag& stop) {
     const std::int64_t root = forest_.tree_start[tree];
     const auto n_rows = static_cast<std::int32_t>(row.size());
     if (n_rows == 0) return;
@@ -142,6 +143,7 @@ class Walker {
     std::fill_n(nearest_.begin(), n_rows, splits ? std::numeric_limits<double>::infinity() : 0.0);
     stack_.assign(1, Span{0, 0, n_rows});
     while (!stack_.empty()) {
+      check_stop(stop);
       const Span span = stack_.back();
       stack_.pop_back();
       if (forest_.left[root + span.node] < 0)
@@ -171,7 +173,7 @@ class Walker {
     row += span.begin;
     double* nearest = nearest_.data() + span.begin;
     for (std::int32_t k = 0; k < n; ++k) pointer_[k] = block_.row(row[k]);
-    project(pointer_.data(), n, forest_.form(node), Place::near, score_.data());
+    project(pointer_.data(), n, forest_.form(node), Place::cached, score_.data());
     const double threshold = forest_.threshold[node];
     shorten(nearest, score_.data(), n, threshold, normalizes ? forest_.norm[node] : 1.0);
     // Both sides are written for every row: which one counts is hard to predict.
@@ -228,7 +230,7 @@ inline Answers walk_row(const ForestView& forest, const double* row, bool normal
   return answers;
 }
 
-/// Sums over the trees of each class; see SPEC "Vote".
+/// Sums over the trees of each class.
 struct Votes {
   double* vote;              // [n_rows, n_classes] membership, or membership times distance
   double* signed_distance;   // [n_rows, n_classes] (2 membership - 1) * distance
@@ -290,8 +292,8 @@ void vote_rows(const ForestView& forest, const T* values, RowRange range, Scalin
     row.clear();
     for (std::int32_t i = 0; i < n; ++i)
       if (!left_out.word || left_out.contains(tree, first + i)) row.push_back(i);
-    if (votes.by_margin) plain.walk(tree, row, false);
-    normalized.walk(tree, row, true);
+    if (votes.by_margin) plain.walk(tree, row, false, stop);
+    normalized.walk(tree, row, true, stop);
     for (const std::int32_t i : row)
       add_vote(votes, first + i, forest.target[tree], answers.membership[i], answers.distance[i],
                normalized.answers.distance[i]);
@@ -309,7 +311,7 @@ void apply_rows(const ForestView& forest, const T* values, RowRange range, Scali
   for (std::int64_t tree = 0; tree < forest.n_trees; ++tree) {
     check_stop(stop);
     for (std::int32_t i = 0; i < n; ++i) row[i] = i;
-    walker.walk(tree, row, true);
+    walker.walk(tree, row, true, stop);
     for (std::int64_t i = 0; i < n; ++i)
       leaf[(first + i) * forest.n_trees + tree] = walker.answers.leaf[i];
   }

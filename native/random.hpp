@@ -39,7 +39,7 @@ struct Draw {
 
 /// The `n_draws` rows with the smallest hash; on equal hashes the lower row.
 inline Draw draw_without_replacement(std::uint64_t key, std::uint32_t n_rows,
-                                     std::uint32_t n_draws) {
+                                     std::uint32_t n_draws, const StopFlag& stop) {
   Draw draw;
   if (n_draws >= n_rows) {
     draw.row.resize(n_rows);
@@ -47,13 +47,17 @@ inline Draw draw_without_replacement(std::uint64_t key, std::uint32_t n_rows,
     return draw;
   }
   std::vector<std::uint64_t> hash(n_rows);
-  for (std::uint32_t row = 0; row < n_rows; ++row) hash[row] = hash64(key, row);
+  for (std::uint32_t row = 0; row < n_rows; ++row) {
+    if (row % (1u << 20) == 0) check_stop(stop);
+    hash[row] = hash64(key, row);
+  }
   std::nth_element(hash.begin(), hash.begin() + n_draws, hash.end());
   const std::uint64_t limit = hash[n_draws];  // smallest hash that is not drawn whole
   const auto below = static_cast<std::uint32_t>(
       std::count_if(hash.begin(), hash.begin() + n_draws,
                     [limit](std::uint64_t value) { return value < limit; }));
   std::vector<std::uint64_t>().swap(hash);
+  check_stop(stop);
   std::uint32_t n_ties = n_draws - below;
   draw.row.reserve(n_draws);
   for (std::uint32_t row = 0; row < n_rows; ++row) {
@@ -87,7 +91,7 @@ inline Draw draw_rows(std::uint64_t seed, std::uint64_t member, std::uint32_t n_
                       std::uint32_t n_draws, bool bootstrap, const StopFlag& stop) {
   const std::uint64_t key = member_key(seed, member);
   return bootstrap ? draw_with_replacement(key, n_rows, n_draws, stop)
-                   : draw_without_replacement(key, n_rows, n_draws);
+                   : draw_without_replacement(key, n_rows, n_draws, stop);
 }
 
 /// Order the columns by their hash under `key`, lower column first on equality.

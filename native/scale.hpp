@@ -19,7 +19,9 @@ struct ColumnScale {
 /// Deviation of one column in units of its largest distance from the mean, for
 /// columns so small that their squares vanish.
 template <class T>
-double find_small_deviation(const Table<T>& table, RowSet rows, std::int64_t j, double mean) {
+double find_small_deviation(const Table<T>& table, RowSet rows, std::int64_t j, double mean,
+                            const StopFlag& stop) {
+  check_stop(stop);
   double largest = 0.0, square = 0.0, weight_sum = 0.0;
   for (std::int64_t i = 0; i < rows.size; ++i)
     largest = std::max(largest, std::abs(table.row(rows.row[i])[j] - mean));
@@ -54,12 +56,12 @@ ColumnScale find_scale(const Table<T>& table, const double* weight, const StopFl
   for (std::int64_t j = 0; j < table.n_columns; ++j) {
     const double shift = sum[j] / weight_sum, mean = origin[j] + shift;
     const double variance = square[j] / weight_sum - shift * shift;
-    const bool is_flat = !(variance > 1e-24 * mean * mean) && is_constant(table, rows, j);
+    const bool is_flat = !(variance > 1e-24 * mean * mean) && is_constant(table, rows, j, stop);
     scale.mean[j] = is_flat ? static_cast<double>(table.row(0)[j]) : mean;
     if (is_flat)
       scale.deviation[j] = 1.0;
     else if (variance < smallest_variance)
-      scale.deviation[j] = find_small_deviation(table, rows.target, j, mean);
+      scale.deviation[j] = find_small_deviation(table, rows.target, j, mean, stop);
     else
       scale.deviation[j] = std::sqrt(variance);
   }
@@ -91,6 +93,20 @@ void standardize(const T* values, std::int64_t n_rows, std::int64_t n_columns, c
   for (std::int64_t i = 0; i < n_rows; ++i)
     for (std::int64_t j = 0; j < n_columns; ++j)
       scaled[i * n_columns + j] = (values[i * n_columns + j] - mean[j]) / deviation[j];
+}
+
+/// The same, written by columns of `n_all_rows` rows each.
+template <class T>
+void standardize_columns(const T* values, std::int64_t n_rows, std::int64_t n_columns,
+                         const double* mean, const double* deviation, double* scaled,
+                         std::int64_t n_all_rows) {
+  constexpr std::int64_t block = 32;  // rows whose cache lines stay until all columns are done
+  for (std::int64_t begin = 0; begin < n_rows; begin += block) {
+    const std::int64_t end = std::min(n_rows, begin + block);
+    for (std::int64_t j = 0; j < n_columns; ++j)
+      for (std::int64_t i = begin; i < end; ++i)
+        scaled[j * n_all_rows + i] = (values[i * n_columns + j] - mean[j]) / deviation[j];
+  }
 }
 
 }  // namespace lhtree

@@ -11,20 +11,51 @@
 #include <vector>
 
 #include "kernels.hpp"
+#include "node.hpp"
 #include "stop.hpp"
 
 namespace lhtree {
 
-/// Weighted sums of the two sides of a node, targets and rest.
+/// Sums of one column over the two sides of a node, targets and rest.
+struct ColumnMoments {
+  double weight_target, weight_rest;
+  double origin;
+  double sum_target, sum_rest;  // of w (x - origin)
+  double square;                // sum of w (x - origin)^2 over both
+
+  double weight() const { return weight_target + weight_rest; }
+  double sum() const { return sum_target + sum_rest; }
+  double mean() const { return origin + sum() / weight(); }
+
+  /// Squared weight times variance: one subtraction of exact products on small integers.
+  double spread() const { return weight() * square - sum() * sum(); }
+  double variance() const { return spread() / (weight() * weight()); }
+
+  /// Mean of the targets minus mean of the rest (the paper's SD).
+  double contrast() const { return sum_target / weight_target - sum_rest / weight_rest; }
+
+  /// Whether the contrast is more than rounding, for a column of this variance.
+  bool has_contrast(double variance) const {
+    constexpr double smallest = 1e-10;  // in deviations of the node
+    return std::abs(contrast()) > smallest * std::sqrt(variance);
+  }
+
+  /// Least-squares slope of the target indicator on this column alone.
+  double slope() const {
+    return (weight() * sum_target - weight_target * sum()) / spread();
+  }
+};
+
+/// The sums of all columns.
 struct Moments {
   double weight_target = 0.0;
   double weight_rest = 0.0;
-  std::int64_t n_exact = 0;           // rows of the last exact sum, from which this one descends
-  std::vector<double> origin;         // [width] zero unless a column is ill-conditioned
-  std::vector<double> sum_target;     // [width] sum of w (x - origin) over the targets
-  std::vector<double> sum_rest;       // [width] the same over the rest
-  std::vector<double> square;         // [width] sum of w (x - origin)^2 over both
-  std::vector<double> scale;          // [width] square / weight at the last exact sum
+  std::int64_t n_exact = 0;            // rows of the last exact sum, from which this one descends
+  std::vector<double> origin;          // [width] zero unless a column is ill-conditioned
+  std::vector<double> sum_target;      // [width]
+  std::vector<double> sum_rest;        // [width]
+  std::vector<double> square;          // [width]
+  std::vector<double> scale;           // [width] square / weight at the last exact sum
   std::vector<std::uint8_t> is_fixed;  // [width] constant in the node, or not a column of the tree
 
   explicit Moments(std::int64_t width)
@@ -32,43 +63,14 @@ struct Moments {
         is_fixed(width) {}
 
   double weight() const { return weight_target + weight_rest; }
-  double sum(std::int64_t j) const { return sum_target[j] + sum_rest[j]; }
-  double mean(std::int64_t j) const { return origin[j] + sum(j) / weight(); }
-
-  /// Squared weight times variance: one subtraction of exact products on small integers.
-  double spread(std::int64_t j) const { return weight() * square[j] - sum(j) * sum(j); }
-  double variance(std::int64_t j) const { return spread(j) / (weight() * weight()); }
-
-  /// Mean of the targets minus mean of the rest (the paper's SD).
-  double contrast(std::int64_t j) const {
-    return sum_target[j] / weight_target - sum_rest[j] / weight_rest;
-  }
-
-  /// Whether the contrast is more than rounding, for a column of this variance.
-  bool has_contrast(std::int64_t j, double variance) const {
-    constexpr double smallest = 1e-10;  // in deviations of the node
-    return std::abs(contrast(j)) > smallest * std::sqrt(variance);
-  }
-
-  /// Least-squares slope of the target indicator on column j alone.
-  double slope(std::int64_t j) const {
-    return (weight() * sum_target[j] - weight_target * sum(j)) / spread(j);
+  ColumnMoments column(std::int64_t j) const {
+    return {weight_target, weight_rest, origin[j], sum_target[j], sum_rest[j], square[j]};
   }
 };
 
-/// The rows of a node: targets first, then the rest.
-struct NodeRows {
-  RowSet target;
-  RowSet rest;
-  std::int64_t size() const { return target.size + rest.size; }
-};
-
-inline double sum_weight(RowSet rows) {
-  if (!rows.weight) return static_cast<double>(rows.size);
-  double sum = 0.0;
-  for (std::int64_t i = 0; i < rows.size; ++i) sum += rows.weight[rows.row[i]];
-  return sum;
-}
+/// A variance below this part of the numbers that it is the difference of has lost
+/// its digits to rounding.
+inline constexpr double smallest_ratio = 1e-6;
 
 /// `add_rows` in pieces that end within milliseconds, so that a stop is noticed.
 template <class T>
@@ -113,7 +115,9 @@ inline void subtract(Moments& whole, const Moments& part, const NodeRows& other_
 
 /// Whether all rows of the node have the same value in column j.
 template <class T>
-bool is_constant(const Table<T>& table, const NodeRows& rows, std::int64_t j) {
+bool is_constant(const Table<T>& table, const NodeRows& rows, std::int64_t j,
+                 const StopFlag& stop) {
+  check_stop(stop);
   const T first = table.row((rows.target.size ? rows.target : rows.rest).row[0])[j];
   for (const RowSet& part : {rows.target, rows.rest})
     for (std::int64_t i = 0; i < part.size; ++i)
@@ -125,19 +129,19 @@ bool is_constant(const Table<T>& table, const NodeRows& rows, std::int64_t j) {
 /// variance has become small against the numbers that it is the difference of.
 template <class T>
 void settle(const Table<T>& table, const NodeRows& rows, Moments& moments, const StopFlag& stop) {
-  constexpr double smallest_ratio = 1e-6;
   constexpr int most_attempts = 4;  // each moves the origin closer to the mean
   for (int attempt = 0; attempt < most_attempts; ++attempt) {
     const bool is_exact = moments.n_exact == rows.size();
     bool is_ill = false;
     for (std::int64_t j = 0; j < table.n_columns; ++j) {
-      if (moments.is_fixed[j] || moments.variance(j) > smallest_ratio * moments.scale[j]) continue;
-      if (is_constant(table, rows, j)) {
+      const ColumnMoments column = moments.column(j);
+      if (moments.is_fixed[j] || column.variance() > smallest_ratio * moments.scale[j]) continue;
+      if (is_constant(table, rows, j, stop)) {
         moments.is_fixed[j] = 1;
         continue;
       }
       is_ill = true;
-      if (is_exact) moments.origin[j] = moments.mean(j);
+      if (is_exact) moments.origin[j] = column.mean();
     }
     if (!is_ill) return;
     sum_exactly(table, rows, moments, stop);

@@ -12,8 +12,9 @@ namespace lhtree {
 /// A row-major matrix whose rows may be read in whole lanes.
 ///
 /// Kernels load eight columns at a time. The last load of a row runs into the
-/// next row, where a zero weight cancels what it finds; only the last rows have
-/// no such neighbour, so they are kept in a padded copy.
+/// next row, where a zero weight cancels what it finds (values are finite: zero times
+/// infinity would not vanish); only the last rows have no such neighbour, so they are
+/// kept in a padded copy.
 template <class T>
 struct Table {
   const T* values;

@@ -10,7 +10,7 @@
 namespace lhtree {
 
 /// What chose the threshold of a split.
-enum class Rule : std::int8_t { leaf = 0, n1 = 1, n2 = 2, n3 = 3, n4 = 4, middle = 5 };
+enum class Rule : std::int8_t { leaf = 0, n1 = 1, n2 = 2, n3 = 3, n4 = 4, middle = 5, gini = 6 };
 
 /// One node of a tree that is being grown.
 struct Node {

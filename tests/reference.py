@@ -6,7 +6,7 @@ the native core with it. ``Z`` is the table in the units in which trees are grow
 """
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +17,10 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 Terms = tuple[Ints, Floats, Floats, Floats]  # feature, weight, center, deviation
+Rows = tuple[Floats, Bools, Floats]  # Z, is_target, weight of the rows of a node
 Statistics = tuple[Floats, Floats, Floats]  # mean, variance, contrast of each column
+Plane = tuple[Ints, Floats]  # feature, weight
+Split = tuple[float, int, Floats, Terms, Bools]  # threshold, rule, extremes, terms, is_left
 
 
 @dataclass(frozen=True)
@@ -30,7 +33,11 @@ class Rules:
     min_samples_split: float = 2.0
     max_depth: int | None = None
     min_weight_fraction_leaf: float = 0.0
-    n_columns: int | None = None  # columns drawn per node; None: all
+    n_columns: int | None = None  # columns drawn for each plane; None: all
+    contrast: str = "mean"  # or "standardized" or "fisher"
+    threshold: str = "purity"  # or "gini"
+    n_planes: int = 1  # candidates over several columns at each node
+    n_axes: int = 0  # candidates of a single column at each node
 
 
 @dataclass
@@ -42,7 +49,7 @@ class Tree:
     share: Floats  # weighted share of targets
     n_samples: Ints  # number of rows, not weighted
     weight_sum: Floats  # weighted number of rows
-    rule: Ints  # 0: leaf, 1 to 4: N1 to N4, 5: e
+    rule: Ints  # 0: leaf, 1 to 4: N1 to N4, 5: e, 6: least impurity
     extremes: Floats  # (n_nodes, 4): minT, maxT, minN, maxN; zeros at a leaf
     # The terms of each node, columns ascending: all that are not zero.
     feature: list[Ints]
@@ -93,6 +100,20 @@ def tree_columns(key: ArrayLike, n_features: int, n_kept: int | None) -> Ints:
     return draw_smallest(key, np.arange(n_features), n_kept)
 
 
+def draw_columns(key: ArrayLike, columns: Ints, is_usable: Bools, n_wanted: int | None) -> Ints:
+    """Shuffle ``columns`` until ``n_wanted`` usable ones are found; None: all."""
+    position = columns.copy()
+    found: list[int] = []
+    for i in range(len(position)):
+        if len(found) == n_wanted:
+            break
+        j = i + int(hash64(key, i) % np.uint64(len(position) - i))
+        position[i], position[j] = position[j], position[i]
+        if is_usable[position[i]]:
+            found.append(position[i])
+    return np.array(found, dtype=np.int64)
+
+
 # ---- Weights and scale
 
 
@@ -120,31 +141,114 @@ def standardization(X: ArrayLike, weight: Floats) -> tuple[Floats, Floats]:
     return mean, np.where(deviation > 0, deviation, 1.0)
 
 
-# ---- Growing
+# ---- Statistics of a node
 
 
-def compute_moments(Z: Floats, is_target: Bools, weight: Floats) -> Statistics:
-    """Compute mean, variance and contrast as their formulas say."""
+def compute_moments(Z: Floats, weight: Floats) -> tuple[Floats, Floats]:
+    """Compute mean and variance as their formulas say."""
     mean = weight @ Z / weight.sum()
-    variance = weight @ (Z - mean) ** 2 / weight.sum()
-    target, rest = weight * is_target, weight * ~is_target
-    contrast = target @ Z / target.sum() - rest @ Z / rest.sum()
-    return mean, variance, contrast
+    return mean, weight @ (Z - mean) ** 2 / weight.sum()
+
+
+def find_reference(Z: Floats, weight: Floats) -> Floats:
+    """Return what to subtract from each column before its sums are taken."""
+    mean, variance = compute_moments(Z, weight)
+    # A column far from 0 for its spread would lose its digits in the sums. Its least
+    # value is near, depends on no rounding, and keeps sums of integers exact. All
+    # other columns have reference 0, which leaves their values untouched.
+    return np.where(variance < 1e-6 * mean**2, Z.min(axis=0), 0.0)
 
 
 def compute_statistics(Z: Floats, is_target: Bools, weight: Floats) -> Statistics:
     """Compute the statistics of a node that holds both classes."""
-    mean, variance, _ = compute_moments(Z, is_target, weight)
-    low, high = Z.min(axis=0), Z.max(axis=0)
-    # A column far from 0 for its spread would lose its digits in the sums. Its least
-    # value is near, depends on no rounding, and keeps sums of integers exact. All
-    # other columns have reference 0, which leaves their values untouched.
-    reference = np.where(variance < 1e-6 * mean**2, low, 0.0)
-    mean, variance, contrast = compute_moments(Z - reference, is_target, weight)
-    is_constant = low == high
+    reference, is_constant = find_reference(Z, weight), Z.min(axis=0) == Z.max(axis=0)
+    Z = Z - reference
+    mean, variance = compute_moments(Z, weight)
+    target, rest = weight * is_target, weight * ~is_target
+    contrast = target @ Z / target.sum() - rest @ Z / rest.sum()
     variance = np.where(is_constant, 0.0, variance)
     is_zero = is_constant | (np.abs(contrast) <= 1e-10 * np.sqrt(variance))
     return reference + mean, variance, np.where(is_zero, 0.0, contrast)
+
+
+def compute_covariance(Z: Floats, weight: Floats) -> Floats:
+    """Compute the population covariance of the columns."""
+    Z = Z - find_reference(Z, weight)
+    Z = Z - weight @ Z / weight.sum()
+    return np.asarray((weight * Z.T) @ Z / weight.sum())
+
+
+# ---- Planes
+
+
+def subtract_products(x: float, a: Floats, b: Floats) -> float:
+    """Subtract the products of the elements of a and b from x, one after the other."""
+    for k in range(len(a)):
+        x -= a[k] * b[k]
+    return x
+
+
+def solve(R: Floats, b: Floats) -> Floats | None:
+    """Solve ``R a = b`` by Cholesky's method; None if R is not positive definite."""
+    p = len(b)
+    L, y, a = np.zeros((p, p)), np.zeros(p), np.zeros(p)
+    for i in range(p):
+        for j in range(i + 1):
+            x = subtract_products(R[i, j], L[i, :j], L[j, :j])
+            if i == j and x <= 0:
+                return None
+            L[i, j] = np.sqrt(x) if i == j else x / L[j, j]
+    for i in range(p):
+        y[i] = subtract_products(b[i], L[i, :i], y[:i]) / L[i, i]
+    for i in reversed(range(p)):
+        a[i] = subtract_products(y[i], L[i + 1 :, i], a[i + 1 :]) / L[i, i]
+    return a
+
+
+def solve_fisher(rows: Rows, feature: Ints, contrast: Floats, deviation: Floats) -> Floats | None:
+    """Return Fisher's direction in units of the deviations; None if there is none."""
+    Z, is_target, weight = rows
+    p, total = len(feature), weight.sum()
+    q = weight[is_target].sum() * weight[~is_target].sum() / total**2
+    within = compute_covariance(Z[:, feature], weight) - np.outer(q * contrast, contrast)
+    R = within / np.outer(deviation, deviation)
+    R = np.where(np.eye(p, dtype=bool), R + 0.1, R * (total / (total + p)))
+    return solve(R, contrast / deviation)
+
+
+def weigh_plane(rows: Rows, rules: Rules, statistics: Statistics, feature: Ints) -> Plane | None:
+    """Return the columns that a plane over ``feature`` keeps and their weights."""
+    _, variance, contrast = (of_column[feature] for of_column in statistics)
+    deviation = np.sqrt(variance)
+    unit = np.ones_like(deviation) if rules.contrast == "mean" else deviation
+    strength: Floats | None = contrast / unit
+    if rules.contrast == "fisher":
+        strength = solve_fisher(rows, feature, contrast, deviation)
+    if strength is None or not np.isfinite(strength).all() or not strength.any():
+        return None  # also if there is no column
+    w = strength / unit
+    is_kept = (np.abs(strength / np.abs(strength).max()) >= rules.beta) & (w != 0)
+    feature, w = feature[is_kept], w[is_kept]
+    w = w / np.abs(w).max(initial=0.0)
+    return feature[w != 0], w[w != 0]  # a quotient may underflow
+
+
+def make_candidates(rows: Rows, rules: Rules, key: ArrayLike, columns: Ints) -> Iterator[Plane]:
+    """Yield the columns and weights of each candidate of a node: axes, then planes."""
+    _, variance, contrast = statistics = compute_statistics(*rows)
+    is_usable = variance > rules.alpha  # the variance of a constant column is 0
+    for j in draw_columns(hash64(key, ~2), columns, is_usable, rules.n_axes):
+        yield np.array([j]), np.ones(1)
+    if rules.contrast != "fisher":
+        is_usable = is_usable & (contrast != 0)
+    for c in range(rules.n_planes):
+        drawn = draw_columns(hash64(key, ~(3 + c)), columns, is_usable, rules.n_columns)
+        plane = weigh_plane(rows, rules, statistics, np.sort(drawn))
+        if plane is not None:
+            yield plane
+
+
+# ---- Growing
 
 
 def sum_terms(feature: Ints, term: Floats) -> Floats:
@@ -162,13 +266,32 @@ def project(Z: Floats, feature: Ints, weight: Floats) -> Floats:
     return sum_terms(feature, weight * Z[:, feature])
 
 
+def measure_impurity(is_left: Bools, is_target: Bools, weight: Floats) -> Any:
+    """Return Gini's impurity of a cut; of several if ``is_left`` has a row for each."""
+    n, t = is_left @ weight, is_left @ (weight * is_target)
+    rest_n, rest_t = ~is_left @ weight, ~is_left @ (weight * is_target)
+    return (t * (n - t) / n + rest_t * (rest_n - rest_t) / rest_n) / weight.sum()
+
+
+def find_purest_cut(score: Floats, is_target: Bools, weight: Floats) -> float:
+    """Return the lowest of the cuts of least impurity."""
+    value = np.unique(score)
+    below, above = value[:-1], value[1:]
+    middle = below + (above - below) / 2
+    cut: Floats = np.where(middle <= below, above, middle)
+    impurity = measure_impurity(score < cut[:, None], is_target, weight)
+    return float(cut[impurity <= impurity.min() + 1e-12].min())
+
+
 def choose_threshold(
-    score: Floats, is_target: Bools, weight: Floats, gamma: float
+    score: Floats, is_target: Bools, weight: Floats, rules: Rules
 ) -> tuple[float, int, Floats]:
     """Return threshold, rule and extremes for projections that are not all equal."""
     target, rest = score[is_target], score[~is_target]
     min_t, max_t, min_n, max_n = target.min(), target.max(), rest.min(), rest.max()
     extremes = np.array([min_t, max_t, min_n, max_n])
+    if rules.threshold == "gini":
+        return find_purest_cut(score, is_target, weight), 6, extremes
     count = [
         weight[is_target & (score < min_n)].sum(),
         weight[is_target & (score > max_n)].sum(),
@@ -177,13 +300,12 @@ def choose_threshold(
     ]
     best = int(np.argmax(count))  # the first of equal ones
     # Nothing to cut off (all counts 0) must not pass even a gamma of 0.
-    if count[best] >= gamma and count[best] > 0:
+    if count[best] >= rules.gamma and count[best] > 0:
         cut = [min_n, np.nextafter(max_n, np.inf), min_t, np.nextafter(max_t, np.inf)]
         return cut[best], best + 1, extremes
     e = min_n / 4 + max_n / 4 + min_t / 4 + max_t / 4
     # Rounding must leave neither side empty.
-    e = min(max(e, np.nextafter(score.min(), np.inf)), score.max())
-    return e, 5, extremes
+    return min(max(e, np.nextafter(score.min(), np.inf)), score.max()), 5, extremes
 
 
 def fit_leaf(Z: Floats, is_target: Bools, weight: Floats, least: float, columns: Ints) -> Terms:
@@ -201,32 +323,27 @@ def fit_leaf(Z: Floats, is_target: Bools, weight: Floats, least: float, columns:
 
 
 def find_split(
-    Z: Floats,
-    is_target: Bools,
-    weight: Floats,
-    rules: Rules,
-    least: float,
-    key: ArrayLike,
-    columns: Ints,
-) -> tuple[float, int, Floats, Terms, Bools] | None:
-    """Return threshold, rule, extremes and terms of a split and which rows go left."""
+    rows: Rows, rules: Rules, least: float, key: ArrayLike, columns: Ints
+) -> Split | None:
+    """Return the best split of a node, the first of equal ones; None: a leaf."""
+    Z, is_target, weight = rows
     if is_target.all() or not is_target.any():  # rows decide, whatever they weigh
         return None
-    mean, variance, contrast = compute_statistics(Z, is_target, weight)
-    usable = columns[(variance[columns] > rules.alpha) & (contrast[columns] != 0)]
-    usable = draw_smallest(key, usable, rules.n_columns)
-    w = contrast[usable] / np.abs(contrast[usable]).max(initial=0.0)
-    is_kept = (np.abs(w) >= rules.beta) & (w != 0)
-    feature, w = usable[is_kept], w[is_kept]
-    score = project(Z, feature, w)
-    if score.min() == score.max():  # also if no feature is left
-        return None
-    threshold, rule, extremes = choose_threshold(score, is_target, weight, rules.gamma)
-    is_left = score < threshold
-    if min(weight[is_left].sum(), weight[~is_left].sum()) < least:
-        return None
-    terms = feature, w, mean[feature], np.sqrt(variance[feature])
-    return threshold, rule, extremes, terms, is_left
+    mean, variance, _ = compute_statistics(Z, is_target, weight)
+    best, least_impurity = None, np.inf
+    for feature, w in make_candidates(rows, rules, key, columns):
+        score = project(Z, feature, w)
+        if score.min() == score.max():  # also if no feature is left
+            continue
+        threshold, rule, extremes = choose_threshold(score, is_target, weight, rules)
+        is_left = score < threshold
+        if min(weight[is_left].sum(), weight[~is_left].sum()) < least:
+            continue
+        impurity = measure_impurity(is_left, is_target, weight)
+        if impurity < least_impurity - 1e-12:
+            terms = feature, w, mean[feature], np.sqrt(variance[feature])
+            best, least_impurity = (threshold, rule, extremes, terms, is_left), impurity
+    return best
 
 
 def grow(
@@ -249,7 +366,7 @@ def grow(
         z, p, v = Z[rows], is_target[rows], weight[rows]
         share, split = v[p].sum() / v.sum(), None
         if v.sum() >= rules.min_samples_split and depth != rules.max_depth:
-            split = find_split(z, p, v, rules, least, key, columns)
+            split = find_split((z, p, v), rules, least, key, columns)
         if split is None:
             left, threshold, rule, extremes = -1, share, 0, np.zeros(4)
             terms = fit_leaf(z, p, v, least, columns)

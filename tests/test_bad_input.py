@@ -58,7 +58,7 @@ def test_parameters_of_both(classifier, name, value, error, message):
         ("max_samples", 0.0, ValueError, "max_samples must be a float in (0, 1]"),
         ("max_samples", 1.5, ValueError, "max_samples must be a float in (0, 1]"),
         ("max_samples", 21, ValueError, "at most the number of rows, 20, unless bootstrap=True"),
-        ("max_samples", 2**40, ValueError, "an integer from 1 to 2**32 - 1"),
+        ("max_samples", 2**40, ValueError, "an integer from 1 to 2**30"),
         ("bootstrap", 1, TypeError, "bootstrap must be True or False, got 1."),
         ("max_features", "all", ValueError, "'sqrt', 'log2' or None, got 'all'."),
         ("max_features", 0, ValueError, "max_features must be an integer of at least 1"),
@@ -69,7 +69,18 @@ def test_parameters_of_both(classifier, name, value, error, message):
         ("oob_score", "yes", TypeError, "oob_score must be True or False"),
         ("warm_start", None, TypeError, "warm_start must be True or False, got None."),
         ("verbose", "loud", TypeError, "verbose must be a number"),
-        ("random_state", "seed", ValueError, "seed"),
+        ("random_state", "seed", ValueError, "random_state must be None, an integer"),
+        ("preset", "best", ValueError, "preset must be one of 'accurate', 'paper', got 'best'"),
+        (
+            "contrast",
+            "lda",
+            ValueError,
+            "contrast must be one of 'mean', 'standardized', 'fisher'",
+        ),
+        ("threshold", "entropy", ValueError, "threshold must be one of 'purity', 'gini'"),
+        ("n_axes", -1, ValueError, "n_axes must be an integer of at least 0"),
+        ("n_axes", None, TypeError, "n_axes must be an integer of at least 0"),
+        ("n_planes", 1.5, ValueError, "n_planes must be"),
     ],
 )
 def test_parameters_of_forests(name, value, error, message):

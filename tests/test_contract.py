@@ -22,7 +22,8 @@ def expected_failures(estimator):
         LHTClassifier(),
         LHForestClassifier(),
         LHForestClassifier(max_samples=1.0),
-        LHForestClassifier(voting="margin", max_samples=1.0, beta=0.8),
+        LHForestClassifier(preset="paper", voting="margin", max_samples=1.0, beta=0.8),
+        LHTClassifier(contrast="fisher", threshold="gini"),
     ],
     expected_failed_checks=expected_failures,
 )

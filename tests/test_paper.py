@@ -18,7 +18,9 @@ def test_papers_forests_reach_the_papers_accuracy(load_table, name, settings, le
     X, y = table.drop(columns=["target", "split"]), table["target"]
     is_train = table["split"] == "train"
     scores = [
-        LHForestClassifier(beta=0, max_samples=0.8, random_state=seed, n_jobs=2, **settings)
+        LHForestClassifier(
+            preset="paper", max_samples=0.8, random_state=seed, n_jobs=2, **settings
+        )
         .fit(X[is_train], y[is_train])
         .score(X[~is_train], y[~is_train])
         for seed in range(5)

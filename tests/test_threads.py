@@ -25,7 +25,7 @@ def long_fit():
     """Rows and a model whose fit takes many seconds."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(20_000, 100))
-    return LHForestClassifier(200, random_state=0), X, rng.integers(0, 3, len(X))
+    return LHForestClassifier(200, preset="paper", random_state=0), X, rng.integers(0, 3, len(X))
 
 
 def test_models_fit_and_predict_from_several_threads_at_once(blobs):

@@ -1,7 +1,8 @@
 """Learning Hyperplane Trees: oblique decision trees and forests in closed form."""
 
 from lhtree.classifier import LHForestClassifier, LHTClassifier
-from lhtree.tree import Forest, Tree, check_forest
+from lhtree.soundness import check_forest
+from lhtree.tree import Forest, Tree
 
 __version__ = "0.1.0"
 

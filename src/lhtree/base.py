@@ -18,7 +18,15 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from lhtree import _core, parameters
 from lhtree.progress import Progress
-from lhtree.tree import NO_MAX_DEPTH, Forest, Plan, grow_forest, join_forests
+from lhtree.tree import (
+    CONTRASTS,
+    NO_MAX_DEPTH,
+    THRESHOLDS,
+    Forest,
+    Plan,
+    grow_forest,
+    join_forests,
+)
 from lhtree.vote import find_probabilities
 from lhtree.weights import check_range, find_class_weight, resolve_sample_weight
 
@@ -32,6 +40,9 @@ except ImportError:
     def with_callbacks(method):
         """Return the method: there are no callbacks to run."""
         return method
+
+
+SMALL_INPUT = 2**16  # numbers; for more, scikit-learn's own checks are as fast
 
 
 class Draw(NamedTuple):
@@ -161,14 +172,17 @@ class HyperplaneTrees(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         rows = _keep_positive(TrainingRows(X, code.astype(np.int32), weight, np.arange(len(X))))
         names = getattr(self, "feature_names_in_", None)
         _check_overflow(rows.X, names, rows.weight_sum)
+        n_weighted = rows.weight_sum  # class weights change no number of rows
         scale = self._find_scale(rows, n_old)
         if not self._balances_members:
             rows = _weigh_classes(rows, self.class_weight, classes)
         draw = self._find_draw(len(rows.X), n_old)
+        # With replacement, one row may be all that a member draws.
+        _check_overflow(rows.X, names, max(rows.weight_sum, draw.n_draws * rows.weight_max))
         seed = self._seed if n_old else self._find_seed()
-        plan = self._plan(rows, draw, seed, n_old, len(classes))
+        plan = self._plan(rows, n_weighted, draw, seed, n_old, len(classes))
         progress.n_trees_per_member = len(plan.target)
-        self._grow(rows, names, plan, scale, progress)
+        self._grow(rows, plan, scale, progress)
         self.classes_, self.n_classes_ = classes, len(classes)
         self._seed, self._draw, self._standardized = seed, draw, bool(self.standardize)
         for name in ("oob_score_", "oob_decision_function_"):
@@ -216,13 +230,26 @@ class HyperplaneTrees(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         return draw
 
     def _find_seed(self):
-        return int(check_random_state(self.random_state).randint(2**31 - 1))
+        try:
+            generator = check_random_state(self.random_state)
+        except ValueError as error:
+            raise ValueError(
+                "random_state must be None, an integer or a RandomState, got "
+                f"{self.random_state!r}."
+            ) from error
+        return int(generator.randint(2**31 - 1))
 
-    def _plan(self, rows, draw, seed, n_old, n_classes):
-        n_rows, n_features = rows.X.shape
+    def _plan(self, rows, n_weighted, draw, seed, n_old, n_classes):
+        n_features = rows.X.shape[1]
         t = self.n_estimators
         beta = [self.beta * i / t for i in range(n_old, t)] if t > 1 else [self.beta][n_old:]
-        count = parameters.count_columns
+        splits = parameters.resolve_splits(self, n_features)
+        is_dense = (
+            splits.n_axes == 0
+            and splits.n_planes == 1
+            and splits.n_columns == n_features
+            and splits.contrast != "fisher"
+        )
         return Plan(
             n_classes=n_classes,
             target=(1,) if n_classes == 2 else tuple(range(n_classes)),
@@ -234,18 +261,23 @@ class HyperplaneTrees(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             balance=self._balances_members,
             alpha=float(self.alpha),
             gamma=float(self.gamma),
-            min_samples_split=parameters.count_min_samples(self.min_samples_split, n_rows),
+            min_samples_split=parameters.count_min_samples(self.min_samples_split, n_weighted),
             max_depth=NO_MAX_DEPTH
             if self.max_depth is None
             else min(self.max_depth, NO_MAX_DEPTH),
             min_weight_fraction_leaf=float(self.min_weight_fraction_leaf),
-            n_columns=count("max_features", self.max_features, n_features),
-            n_columns_per_tree=count(
+            contrast=CONTRASTS.index(splits.contrast),
+            cut=THRESHOLDS.index(splits.threshold),
+            n_axes=splits.n_axes,
+            n_planes=splits.n_planes,
+            n_columns=splits.n_columns,
+            n_columns_per_tree=parameters.count_columns(
                 "max_features_per_tree", self.max_features_per_tree, n_features
             ),
+            by_columns=not is_dense,
         )
 
-    def _grow(self, rows, names, plan, scale, progress):
+    def _grow(self, rows, plan, scale, progress):
         if not plan.beta:
             warnings.warn(
                 f"n_estimators={self.n_estimators} members are grown already; with "
@@ -254,12 +286,11 @@ class HyperplaneTrees(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             )
             return
         n_threads = parameters.count_threads(self.n_jobs)
-        mean, deviation = scale
-        Z = rows.X
         if self.standardize:
-            Z = _core.standardize(Z, mean, deviation, n_threads)
-        # With replacement, one row may be all that a member draws.
-        _check_overflow(Z, names, max(rows.weight_sum, plan.n_draws * rows.weight_max))
+            mean, deviation = scale
+            Z = _core.standardize(rows.X, mean, deviation, plan.by_columns, n_threads)
+        else:
+            Z = np.ascontiguousarray(rows.X.T) if plan.by_columns else rows.X
         forest = grow_forest(
             Z, rows.code, rows.weight, plan, scale=scale, n_threads=n_threads, progress=progress
         )
@@ -302,7 +333,14 @@ class HyperplaneTrees(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
 
     def _validate(self, X, *y, reset=False):
         """Return finite rows in C order, without a copy where they are so already."""
-        return validate_data(self, X, *y, dtype=[np.float64, np.float32], order="C", reset=reset)
+        checked = validate_data(
+            self, X, *y, dtype=[np.float64, np.float32], order="C", reset=reset
+        )
+        rows, *labels = checked if y else (checked,)
+        if len(rows) > parameters.MOST_ROWS:
+            raise ValueError(f"X must have at most {parameters.MOST_ROWS} rows, got {len(rows)}.")
+        rows = np.require(rows, requirements="A")
+        return (rows, *labels) if y else rows
 
     def _validate_rows(self, X):
         """Return rows to answer.
@@ -314,7 +352,7 @@ class HyperplaneTrees(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             type(X) is np.ndarray
             and X.dtype in (np.float64, np.float32)
             and X.ndim == 2
-            and X.shape[0] > 0
+            and 0 < X.size <= SMALL_INPUT
             and X.shape[1] == self.n_features_in_
             and X.flags.c_contiguous
             and X.flags.aligned

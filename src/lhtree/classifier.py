@@ -13,6 +13,15 @@ class LHTClassifier(HyperplaneTrees):
 
     Parameters
     ----------
+    contrast : {"mean", "standardized", "fisher"}, default="mean"
+        What the weights of a split are made of. "mean": the difference of the class
+        means, SD (the paper's rule). "standardized": SD divided by the variance in the
+        node. "fisher": Fisher's direction with the shrunken covariance within the
+        classes; its cost grows with the square of the number of columns.
+    threshold : {"purity", "gini"}, default="purity"
+        What chooses the constant of a split. "purity": the largest pure piece is cut
+        off (the paper's rule). "gini": the cut of least Gini impurity; `gamma` is then
+        not used.
     alpha : float, default=0.0
         Least variance of a feature in a node to take part in its split: features
         with variance above `alpha` stay (α in the paper). In the units of the
@@ -82,6 +91,9 @@ class LHTClassifier(HyperplaneTrees):
     n_estimators = 1
     max_samples = None
     bootstrap = False
+    preset = "paper"
+    n_axes = 0
+    n_planes = 1
     max_features = None
     max_features_per_tree = None
     voting = "membership"
@@ -93,6 +105,8 @@ class LHTClassifier(HyperplaneTrees):
     def __init__(
         self,
         *,
+        contrast="mean",
+        threshold="purity",
         alpha=0.0,
         beta=0.0,
         gamma=2,
@@ -103,6 +117,8 @@ class LHTClassifier(HyperplaneTrees):
         class_weight=None,
         n_jobs=None,
     ):
+        self.contrast = contrast
+        self.threshold = threshold
         self.alpha = alpha
         self.beta = beta
         self.gamma = gamma
@@ -117,19 +133,39 @@ class LHTClassifier(HyperplaneTrees):
 class LHForestClassifier(HyperplaneTrees):
     """LH Forest: members of one oblique tree per class, on random rows.
 
-    Members differ by the rows that they see and by how many features their splits
-    keep. All trees are grown as in :class:`LHTClassifier`; a class's vote is the
-    mean membership over its trees.
+    Members differ by the rows that they see and by the columns that their splits
+    draw. In each node several hyperplanes in closed form compete; a class's vote is
+    the mean membership over its trees. ``preset="paper"`` gives the forest of the
+    paper, whose members differ by rows and by how many features their splits keep.
 
     Parameters
     ----------
     n_estimators : int, default=50
         Number of members (t in the paper): trees per class.
+    preset : {"accurate", "paper"}, default="accurate"
+        What "auto" means below. "accurate": contrast="fisher", threshold="gini",
+        n_axes="sqrt", n_planes=3, and as many columns for each plane as twice the
+        square root of their number. "paper": contrast="mean", threshold="purity",
+        n_axes=0, n_planes=1, max_features=1.0.
+    contrast : {"auto", "mean", "standardized", "fisher"}, default="auto"
+        What the weights of a split are made of. "mean": the difference of the class
+        means, SD (the paper's rule). "standardized": SD divided by the variance in the
+        node. "fisher": Fisher's direction with the shrunken covariance within the
+        classes; its cost grows with the square of the number of columns.
+    threshold : {"auto", "purity", "gini"}, default="auto"
+        What chooses the constant of a split. "purity": the largest pure piece is cut
+        off (the paper's rule). "gini": the cut of least Gini impurity; `gamma` is then
+        not used.
+    n_axes : int, float, "sqrt", "log2" or "auto", default="auto"
+        Single columns tried as splits in each node: a number, or a share of the columns.
+    n_planes : int, float, "sqrt", "log2" or "auto", default="auto"
+        Contrasts tried in each node, each over `max_features` random columns. Of all
+        candidates of a node the one of least Gini impurity splits it.
     alpha : float, default=0.0
         Least variance of a feature in a node to take part in its split: features
         with variance above `alpha` stay (α in the paper). In the units of the
         trees, see `standardize`.
-    beta : float, default=0.5
+    beta : float, default=0.0
         End of the schedule of least weights (β' in the paper): member i = 0 ... t - 1
         keeps the features whose gap between class means is at least ``beta * i / t``
         times the widest. With one member, `beta` itself.
@@ -149,9 +185,9 @@ class LHForestClassifier(HyperplaneTrees):
         number of the rows with positive weight; None for all.
     bootstrap : bool, default=False
         Whether rows are drawn with replacement.
-    max_features : float, int, "sqrt", "log2" or None, default=1.0
-        Columns drawn for each node, in scikit-learn's meaning; columns that cannot
-        split the node are passed over.
+    max_features : float, int, "sqrt", "log2", "auto" or None, default="auto"
+        Columns drawn for each plane of a node, in scikit-learn's meaning; columns that
+        cannot take part are passed over.
     max_features_per_tree : float, int, "sqrt", "log2" or None, default=1.0
         Columns drawn once for each tree (the feature subsets of the paper).
     voting : {"membership", "margin"}, default="membership"
@@ -220,15 +256,20 @@ class LHForestClassifier(HyperplaneTrees):
         self,
         n_estimators=50,
         *,
+        preset="accurate",
+        contrast="auto",
+        threshold="auto",
+        n_axes="auto",
+        n_planes="auto",
         alpha=0.0,
-        beta=0.5,
+        beta=0.0,
         gamma=2,
         min_samples_split=2,
         max_depth=None,
         min_weight_fraction_leaf=0.0,
         max_samples=0.8,
         bootstrap=False,
-        max_features=1.0,
+        max_features="auto",
         max_features_per_tree=1.0,
         voting="membership",
         standardize=True,
@@ -240,6 +281,11 @@ class LHForestClassifier(HyperplaneTrees):
         verbose=0,
     ):
         self.n_estimators = n_estimators
+        self.preset = preset
+        self.contrast = contrast
+        self.threshold = threshold
+        self.n_axes = n_axes
+        self.n_planes = n_planes
         self.alpha = alpha
         self.beta = beta
         self.gamma = gamma

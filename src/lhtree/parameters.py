@@ -5,13 +5,31 @@ from __future__ import annotations
 import math
 import sys
 from numbers import Integral, Real
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 from joblib import effective_n_jobs
 
+from lhtree.tree import CONTRASTS, THRESHOLDS
+
+PRESETS: dict[str, dict[str, Any]] = {
+    "accurate": {
+        "contrast": "fisher",
+        "threshold": "gini",
+        "n_axes": "sqrt",
+        "n_planes": 3,
+        "max_features": "auto",
+    },
+    "paper": {
+        "contrast": "mean",
+        "threshold": "purity",
+        "n_axes": 0,
+        "n_planes": 1,
+        "max_features": 1.0,
+    },
+}
 MOST_THREADS = 1024
-MOST_ROWS = 2**32 - 1  # rows are numbered by 32 bits
+MOST_ROWS = 2**30  # a tree has up to twice as many nodes, which are numbered by 32 bits
 
 
 def _refuse(error: type[Exception], name: str, value: object, wanted: str) -> NoReturn:
@@ -104,6 +122,51 @@ def count_threads(n_jobs: Any) -> int:
     return min(int(effective_n_jobs(n_jobs)), MOST_THREADS)
 
 
+class Splits(NamedTuple):
+    """Which candidates a node has, and how they are made."""
+
+    contrast: str
+    threshold: str
+    n_axes: int
+    n_planes: int
+    n_columns: int  # drawn for each plane
+
+
+def resolve_splits(estimator: Any, n_features: int) -> Splits:
+    """Replace "auto" by what the preset says, and shares by numbers of columns."""
+    check_choice("preset", estimator.preset, tuple(PRESETS))
+    preset = PRESETS[estimator.preset]
+    value = {
+        name: preset[name] if _is_auto(getattr(estimator, name)) else getattr(estimator, name)
+        for name in preset
+    }
+    check_choice("contrast", value["contrast"], CONTRASTS)
+    check_choice("threshold", value["threshold"], THRESHOLDS)
+    if value["max_features"] == "auto":
+        n_columns = min(n_features, max(1, int(2 * math.sqrt(n_features))))
+    else:
+        n_columns = count_columns("max_features", value["max_features"], n_features)
+    n_axes = _count_candidates("n_axes", value["n_axes"], n_features)
+    n_planes = _count_candidates("n_planes", value["n_planes"], n_features)
+    if n_axes + n_planes == 0:
+        raise ValueError("n_axes and n_planes are both 0; a node needs at least one candidate.")
+    return Splits(value["contrast"], value["threshold"], n_axes, n_planes, n_columns)
+
+
+def _is_auto(value: Any) -> bool:
+    return isinstance(value, str) and value == "auto"
+
+
+def _count_candidates(name: str, value: Any, n_features: int) -> int:
+    wanted = "an integer of at least 0, a float in (0, 1], 'sqrt', 'log2' or 'auto'"
+    if _is_integer(value):
+        check_integer(name, value, wanted, low=0)
+        return min(int(value), 2**20)
+    if value is None:
+        _refuse(TypeError, name, value, wanted)
+    return count_columns(name, value, n_features)
+
+
 def count_columns(name: str, value: Any, n_features: int) -> int:
     """Return how many of the columns `max_features` means, as scikit-learn counts them."""
     wanted = "an integer of at least 1, a float in (0, 1], 'sqrt', 'log2' or None"
@@ -122,7 +185,7 @@ def count_columns(name: str, value: Any, n_features: int) -> int:
 
 def count_draws(value: Any, n_rows: int, *, bootstrap: bool) -> int:
     """Return how many rows `max_samples` means."""
-    wanted = "a float in (0, 1], an integer from 1 to 2**32 - 1, or None for all rows"
+    wanted = "a float in (0, 1], an integer from 1 to 2**30, or None for all rows"
     if value is None:
         return n_rows
     if _is_integer(value):

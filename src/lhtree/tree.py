@@ -1,4 +1,4 @@
-"""The model as flat arrays, and the only door to the native core.
+"""The model as flat arrays.
 
 A :class:`Forest` holds the nodes of all its trees in one set of arrays; a
 :class:`Tree` is a view of one of them. Growing fills the arrays, everything else
@@ -15,12 +15,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lhtree import _core
+from lhtree.soundness import check_forest
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Progress = Callable[[int], object]
 
 NO_MAX_DEPTH = np.iinfo(np.int64).max
+CONTRASTS = ("mean", "standardized", "fisher")
+THRESHOLDS = ("purity", "gini")
 
 
 @dataclass(frozen=True)
@@ -45,8 +48,13 @@ class Plan:
     min_samples_split: float = 2.0
     max_depth: int = NO_MAX_DEPTH
     min_weight_fraction_leaf: float = 0.0
-    n_columns: int = 0  # columns drawn per node; 0: all
+    contrast: int = 0  # index into CONTRASTS
+    cut: int = 0  # index into THRESHOLDS
+    n_axes: int = 0  # single columns tried in each node
+    n_planes: int = 1  # contrasts tried in each node
+    n_columns: int = 0  # columns drawn for each of them; 0: all
     n_columns_per_tree: int = 0  # columns drawn per tree; 0: all
+    by_columns: bool = False  # whether the core gets the table transposed
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,7 +98,7 @@ class Forest:
         Sum of their weights.
     rule : ndarray of int8, shape (n_nodes,)
         What chose the threshold: 1 to 4 for the pure pieces N1 to N4, 5 for the
-        middle ``e``; 0 for a leaf.
+        middle ``e``, 6 for the least Gini impurity; 0 for a leaf.
     extremes : ndarray of float64, shape (n_nodes, 4)
         Least and largest projection of the targets, then of the rest; zeros for a leaf.
     column_mean, column_deviation : ndarray of float64, shape (n_features,)
@@ -117,19 +125,33 @@ class Forest:
     column_deviation: Floats
 
     def __post_init__(self) -> None:
-        # The core trusts the numbers in these arrays: nobody may change them.
-        for field in fields(self):
-            getattr(self, field.name).flags.writeable = False
-
-    def __getstate__(self) -> dict[str, Any]:
-        return dict(self.__dict__)
+        # The core trusts the numbers in these arrays: nobody else may change them.
+        self.__dict__.update({name: value.copy() for name, value in vars(self).items()})
+        check_forest(self)
+        self._freeze()
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        self.__post_init__()
+        check_forest(self)
+        self._freeze()
+
+    def _freeze(self) -> None:
+        for field in fields(self):
+            getattr(self, field.name).flags.writeable = False
+
+    @classmethod
+    def _from_core(cls, arrays: dict[str, NDArray[Any]]) -> Forest:
+        """Return a forest of arrays that are known to be sound and nobody else's."""
+        forest = cls.__new__(cls)
+        forest.__dict__.update(arrays)
+        forest._freeze()
+        return forest
 
     def __len__(self) -> int:
         return len(self.target)
+
+    def __getitem__(self, number: int) -> Tree:
+        return Tree(self, range(len(self))[number])
 
     def __iter__(self) -> Iterator[Tree]:
         return (Tree(self, number) for number in range(len(self)))
@@ -330,7 +352,8 @@ def grow_forest(
     Parameters
     ----------
     X : ndarray of float32 or float64, shape (n_rows, n_features)
-        Rows in the units of the trees, C-contiguous and finite.
+        Rows in the units of the trees, C-contiguous and finite; transposed if the
+        plan reads them by columns.
     code : ndarray of int32, shape (n_rows,)
         Class of each row.
     weight : ndarray of float64, shape (n_rows,), or None
@@ -345,7 +368,8 @@ def grow_forest(
         Called now and then with the number of trees grown so far.
     """
     arrays = _core.grow_forest(X, code, weight, plan, n_threads, progress)
-    return Forest(**arrays, column_mean=scale[0], column_deviation=scale[1])
+    mean, deviation = scale
+    return Forest._from_core({**arrays, "column_mean": mean, "column_deviation": deviation})
 
 
 def join_forests(forests: Sequence[Forest]) -> Forest:
@@ -363,68 +387,4 @@ def join_forests(forests: Sequence[Forest]) -> Forest:
             arrays[field.name] = np.concatenate([parts[0][:1], *shifted])
         else:
             arrays[field.name] = np.concatenate(parts)
-    return Forest(**arrays)
-
-
-def check_forest(forest: Forest) -> None:
-    """Raise a ValueError unless the arrays of a forest describe sound trees.
-
-    Parameters
-    ----------
-    forest : Forest
-        The forest to check.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> from lhtree import LHTClassifier, check_forest
-    >>> check_forest(LHTClassifier().fit(*load_iris(return_X_y=True)).forest_)
-    """
-    for is_sound, message in _check_nodes(forest):
-        if not is_sound:
-            raise ValueError(f"This is no sound forest: {message}.")
-
-
-def _check_nodes(forest: Forest) -> Iterator[tuple[bool, str]]:
-    """Yield one check after the other; each may rely on those before."""
-    n_nodes, n_terms, m = len(forest.left), len(forest.weight), forest.n_features
-    for name, n_parts, n_whole in [
-        ("tree_start", len(forest.target), n_nodes),
-        ("start", n_nodes, n_terms),
-        ("feature_start", n_nodes, len(forest.feature)),
-    ]:
-        bounds = getattr(forest, name)
-        yield len(bounds) == n_parts + 1, f"{name} has {len(bounds)} entries"
-        yield bounds[0] == 0 and bounds[-1] == n_whole, f"{name} does not cover its array"
-        yield bool(np.all(np.diff(bounds) >= (name == "tree_start"))), f"{name} falls"
-    for name in ("threshold", "norm", "share", "n_samples", "weight_sum", "rule", "extremes"):
-        yield len(getattr(forest, name)) == n_nodes, f"{name} has not one entry per node"
-    for name in ("center", "deviation"):
-        yield len(getattr(forest, name)) == n_terms, f"{name} has not one entry per term"
-    for name in ("weight", "center", "deviation", "threshold", "norm", "share", "weight_sum"):
-        yield bool(np.isfinite(getattr(forest, name)).all()), f"{name} is not finite"
-    yield len(forest.column_deviation) == m, "column_deviation has not one entry per column"
-
-    size = np.diff(forest.start)
-    n_listed = np.where(size == m, 0, size)
-    yield bool(np.array_equal(np.diff(forest.feature_start), n_listed)), "columns do not fit terms"
-    node = np.repeat(np.arange(n_nodes), np.diff(forest.feature_start))
-    ascends = (np.diff(forest.feature) > 0) | (np.diff(node) > 0)
-    yield bool(np.all((forest.feature >= 0) & (forest.feature < m))), "a column is out of range"
-    yield bool(np.all(ascends)), "the columns of a node are not ascending"
-
-    tree_size = np.diff(forest.tree_start)
-    own = np.arange(n_nodes) - np.repeat(forest.tree_start[:-1], tree_size)
-    is_split = forest.left >= 0
-    yield bool(np.all(forest.left[is_split] > own[is_split])), "a child comes before its parent"
-    # Breadth-first, the k-th split of a tree has the children 2k - 1 and 2k.
-    n_before: Ints = np.cumsum(is_split) - is_split
-    rank: Ints = n_before - np.repeat(n_before[forest.tree_start[:-1]], tree_size)
-    yield bool(np.all(forest.left[is_split] == 2 * rank[is_split] + 1)), "children are misplaced"
-    n_splits = np.add.reduceat(is_split, forest.tree_start[:-1], dtype=np.int64)
-    yield bool(np.all(tree_size == 2 * n_splits + 1)), "a node has no parent, or a child is absent"
-    yield bool(np.all(forest.left[~is_split] == -1)), "a leaf is not marked by -1"
-    yield bool(np.all(forest.norm[is_split] > 0)), "a split has no weights"
-    child = (forest.left + np.arange(n_nodes) - own)[is_split]
-    count = forest.n_samples
-    yield bool(np.all(count[child] + count[child + 1] == count[is_split])), "rows are lost"
+    return Forest._from_core(arrays)

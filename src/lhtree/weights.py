@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Mapping
 from numbers import Real
@@ -47,8 +48,11 @@ def resolve_sample_weight(sample_weight: Any, n_rows: int) -> Floats | None:
             "sample_weight is zero for every row; give at least one row a positive weight."
         )
     check_range("sample_weight", weight)
+    positive = weight[weight > 0]
     if np.any(weight != np.floor(weight)):
-        weight = weight / weight[weight > 0].mean()
+        is_same = positive.min() == positive.max()  # then the mean must not round
+        mean = positive[0] if is_same else math.fsum(positive) / len(positive)
+        weight = weight / mean
     return None if np.all(weight == 1) else weight
 
 

@@ -1,0 +1,126 @@
+// The weights of a hyperplane, in closed form from the sums of its columns.
+//
+// Each contrast gives every column a strength, by which columns are chosen, and a
+// weight. SD is the difference of the class means, s the deviation in the node:
+//
+//   mean           strength SD          weight SD            the paper's rule
+//   standardized   strength SD / s      weight SD / s^2      Fisher, diagonal covariance
+//   fisher         strength a           weight a / s         Fisher, shrunken covariance
+//
+// where a solves R a = SD / s, with R the correlation within the classes, its
+// off-diagonal elements shrunk by W / (W + p) for p columns and rows of weight W,
+// and 0.1 added to its diagonal.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <vector>
+
+#include "rules.hpp"
+#include "statistics.hpp"
+
+namespace lhtree {
+
+/// A column of a plane: its number and its sums.
+struct PlaneColumn {
+  std::int32_t feature;
+  ColumnMoments moments;
+};
+
+/// Whether a column can take part in a contrast.
+inline bool is_usable(const ColumnMoments& moments, const Rules& rules) {
+  const double variance = moments.variance();
+  return variance > rules.alpha &&
+         (rules.contrast == Contrast::fisher || moments.has_contrast(variance));
+}
+
+/// Solve R a = b in place for a symmetric positive definite R, given by its lower
+/// triangle in rows; false if it is not positive definite.
+inline bool solve_cholesky(std::vector<double>& R, std::vector<double>& b) {
+  const std::size_t p = b.size();
+  for (std::size_t i = 0; i < p; ++i)
+    for (std::size_t j = 0; j <= i; ++j) {
+      double x = R[i * p + j];
+      for (std::size_t k = 0; k < j; ++k) x -= R[i * p + k] * R[j * p + k];
+      if (i == j && !(x > 0.0)) return false;
+      R[i * p + j] = i == j ? std::sqrt(x) : x / R[j * p + j];
+    }
+  for (std::size_t i = 0; i < p; ++i) {
+    for (std::size_t k = 0; k < i; ++k) b[i] -= R[i * p + k] * b[k];
+    b[i] /= R[i * p + i];
+  }
+  for (std::size_t i = p; i-- > 0;) {
+    for (std::size_t k = i + 1; k < p; ++k) b[i] -= R[k * p + i] * b[k];
+    b[i] /= R[i * p + i];
+  }
+  return true;
+}
+
+/// Strengths of Fisher's direction; `product` holds the sums of w (x_i - o_i)(x_j - o_j)
+/// as a lower triangle in rows and is used up. Empty if there is none.
+inline std::vector<double> find_fisher(const std::vector<PlaneColumn>& columns,
+                                       std::vector<double>& product) {
+  constexpr double ridge = 0.1;
+  const std::size_t p = columns.size();
+  const ColumnMoments& any = columns[0].moments;
+  const double weight = any.weight();
+  const double between = any.weight_target * any.weight_rest / (weight * weight);
+  const double shrinkage = weight / (weight + static_cast<double>(p));
+  std::vector<double> strength(p), deviation(p), contrast(p);
+  for (std::size_t i = 0; i < p; ++i) {
+    const ColumnMoments& column = columns[i].moments;
+    const double variance = column.variance();
+    deviation[i] = std::sqrt(variance);
+    contrast[i] = column.has_contrast(variance) ? column.contrast() : 0.0;
+    strength[i] = contrast[i] / deviation[i];
+    for (std::size_t j = 0; j <= i; ++j) {
+      const ColumnMoments& other = columns[j].moments;
+      double& x = product[i * p + j];
+      x = (weight * x - column.sum() * other.sum()) / (weight * weight);
+      x = (x - between * contrast[i] * contrast[j]) / (deviation[i] * deviation[j]);
+      x = i == j ? x + ridge : x * shrinkage;
+    }
+  }
+  if (!solve_cholesky(product, strength)) strength.clear();
+  return strength;
+}
+
+/// Fill the terms of a plane from its columns (ascending); false if none is left.
+inline bool weigh_columns(const std::vector<PlaneColumn>& columns, const Rules& rules,
+                          const std::vector<double>& strength, Terms& terms) {
+  terms.clear();
+  double strongest = 0.0;
+  for (const double value : strength) strongest = std::max(strongest, std::abs(value));
+  if (!(strongest > 0.0) || !std::isfinite(strongest)) return false;
+  const auto weight_of = [&](std::size_t i) {
+    if (std::abs(strength[i] / strongest) < rules.beta) return 0.0;
+    if (rules.contrast == Contrast::mean) return strength[i];
+    return strength[i] / std::sqrt(columns[i].moments.variance());
+  };
+  double largest = 0.0;
+  for (std::size_t i = 0; i < columns.size(); ++i)
+    largest = std::max(largest, std::abs(weight_of(i)));
+  if (!(largest > 0.0) || !std::isfinite(largest)) return false;
+  for (std::size_t i = 0; i < columns.size(); ++i) {
+    const double weight = weight_of(i) / largest;
+    const ColumnMoments& column = columns[i].moments;
+    if (weight != 0.0) terms.add(columns[i].feature, weight, column.mean(), column.variance());
+  }
+  return terms.size() > 0;
+}
+
+/// Strengths of the contrasts that look at each column on its own.
+inline std::vector<double> find_strength(const std::vector<PlaneColumn>& columns,
+                                         const Rules& rules) {
+  std::vector<double> strength;
+  strength.reserve(columns.size());
+  for (const PlaneColumn& column : columns) {
+    const double contrast = column.moments.contrast();
+    strength.push_back(rules.contrast == Contrast::mean
+                           ? contrast
+                           : contrast / std::sqrt(column.moments.variance()));
+  }
+  return strength;
+}
+
+}  // namespace lhtree

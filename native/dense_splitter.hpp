@@ -1,0 +1,199 @@
+// Splits over all columns: the paper's rule, and its standardised form.
+//
+// The sums of a node's columns are handed from parent to child: the smaller child is
+// summed, the larger one gets the parent's minus these.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <numeric>
+#include <utility>
+#include <vector>
+
+#include "contrast.hpp"
+#include "node.hpp"
+#include "random.hpp"
+#include "statistics.hpp"
+#include "threshold.hpp"
+
+namespace lhtree {
+
+template <class T>
+class DenseSplitter {
+ public:
+  using State = std::unique_ptr<Moments>;  // sums of a mixed node
+
+  DenseSplitter(const Table<T>& table, const double* weight, const Rules& rules,
+                const StopFlag& stop)
+      : all_rows_(table), all_weight_(weight), rules_(rules), stop_(stop), near_rows_(0, table) {
+    leave_near();
+  }
+
+  const double* weight() const { return weight_; }
+
+  State begin(const NodeRows& rows, std::uint64_t key) {
+    State moments = take_moments();
+    const std::int64_t n_kept = rules_.n_columns_per_tree;
+    if (n_kept > 0 && n_kept < table_->n_columns) {
+      std::vector<std::int32_t> column(table_->n_columns);
+      std::iota(column.begin(), column.end(), 0);
+      shuffle_columns(key, column);
+      for (std::int64_t k = n_kept; k < table_->n_columns; ++k) moments->is_fixed[column[k]] = 1;
+    }
+    sum_exactly(*table_, rows, *moments, stop_);
+    return moments;
+  }
+
+  /// Once a node's rows fit into a fast cache they are copied side by side, and its
+  /// whole subtree, which is finished before any other node, works on the copy.
+  void enter(const Pending<State>& node, std::uint32_t* row, std::size_t level) {
+    constexpr std::int64_t near_bytes = 1 << 19;  // half of a common second-level cache
+    if (is_near_ && level < near_level_) leave_near();
+    const std::int64_t n = node.end - node.begin;
+    const std::int64_t n_bytes = n * all_rows_.width * static_cast<std::int64_t>(sizeof(T));
+    if (!is_near_ && node.state && n_bytes <= near_bytes)
+      enter_near(row + node.begin, n, level);
+  }
+
+  bool choose(const NodeRows& rows, State& moments, std::uint64_t, double min_weight,
+              Split& split) {
+    settle(*table_, rows, *moments, stop_);
+    columns_.clear();
+    for (std::int64_t j = 0; j < table_->n_columns; ++j)
+      if (!moments->is_fixed[j] && is_usable(moments->column(j), rules_))
+        columns_.push_back({static_cast<std::int32_t>(j), moments->column(j)});
+    if (!weigh_columns(columns_, rules_, find_strength(columns_, rules_), split.terms))
+      return false;
+    split.score.resize(rows.size());
+    project_part(rows.target, split.terms, split.score.data());
+    project_part(rows.rest, split.terms, split.score.data() + rows.target.size);
+    return choose_threshold(rows, split) && sides_are_heavy(rows, split, min_weight);
+  }
+
+  /// Give the mixed children their sums, as long as rounding stays bounded.
+  void divide(State& parent, const NodeRows& large, State& larger, const NodeRows& small,
+              State& smaller) {
+    const bool subtracts = large.is_mixed() && 2 * large.size() > parent->n_exact;
+    if (subtracts || small.is_mixed()) smaller = sum_child(*parent, small);
+    if (subtracts) {
+      subtract(*parent, *smaller, large);
+      larger = std::move(parent);
+    } else if (large.is_mixed()) {
+      larger = sum_child(*parent, large);
+    }
+    if (smaller && !small.is_mixed()) release(smaller);
+  }
+
+  void release(State& moments) {
+    if (moments) spare_.push_back(std::move(moments));
+  }
+
+  /// Call visit(column, moments) for every column that varies in a leaf.
+  template <class Visit>
+  void visit_columns(const NodeRows& rows, State& moments, const Visit& visit) {
+    settle(*table_, rows, *moments, stop_);
+    for (std::int64_t j = 0; j < table_->n_columns; ++j)
+      if (!moments->is_fixed[j]) visit(j, moments->column(j));
+  }
+
+ private:
+  void enter_near(std::uint32_t* row, std::int64_t n, std::size_t level) {
+    if (near_rows_.n_rows < n) near_rows_ = Table<T>(n, all_rows_);
+    if (all_weight_) near_weight_.resize(n);
+    for (std::int64_t i = 0; i < n; ++i) {
+      near_rows_.assign(i, all_rows_.row(row[i]));
+      if (all_weight_) near_weight_[i] = all_weight_[row[i]];
+      row[i] = static_cast<std::uint32_t>(i);
+    }
+    is_near_ = true;
+    near_level_ = level;
+    table_ = &near_rows_;
+    weight_ = all_weight_ ? near_weight_.data() : nullptr;
+  }
+
+  void leave_near() {
+    is_near_ = false;
+    table_ = &all_rows_;
+    weight_ = all_weight_;
+  }
+
+  State take_moments() {
+    if (spare_.empty()) return std::make_unique<Moments>(all_rows_.width);
+    State moments = std::move(spare_.back());
+    spare_.pop_back();
+    return moments;
+  }
+
+  State sum_child(const Moments& parent, const NodeRows& rows) {
+    State moments = take_moments();
+    moments->origin = parent.origin;
+    moments->is_fixed = parent.is_fixed;
+    sum_exactly(*table_, rows, *moments, stop_);
+    return moments;
+  }
+
+  void project_part(RowSet rows, const Terms& terms, double* score) {
+    const bool is_dense = terms.size() == table_->n_columns;
+    const FormView form{is_dense ? nullptr : terms.feature.data(), terms.weight.data(),
+                        terms.size(), false};
+    const Place place = is_near_ ? Place::cached : Place::scattered;
+    constexpr std::int64_t piece = 256;
+    const T* row[piece];
+    for (std::int64_t begin = 0; begin < rows.size; begin += piece) {
+      if (begin % (16 * piece) == 0) check_stop(stop_);
+      const std::int64_t n = std::min(piece, rows.size - begin);
+      for (std::int64_t i = 0; i < n; ++i) row[i] = table_->row(rows.row[begin + i]);
+      project(row, n, form, place, score + begin);
+    }
+  }
+
+  bool choose_threshold(const NodeRows& rows, Split& split) {
+    const double* score = split.score.data();
+    split.target = find_extremes(score, rows.target.size);
+    split.rest = find_extremes(score + rows.target.size, rows.rest.size);
+    const double lowest = std::min(split.target.min, split.rest.min);
+    const double highest = std::max(split.target.max, split.rest.max);
+    if (lowest == highest) return false;
+    if (rules_.cut == Cut::purity) {
+      split.threshold = choose_pure(
+          count_outside(score, rows.target, split.rest.min, split.rest.max),
+          count_outside(score + rows.target.size, rows.rest, split.target.min, split.target.max),
+          split.target, split.rest, rules_.gamma);
+      return true;
+    }
+    gather_weight(rows, row_weight_);
+    split.threshold = cutter_.choose(scores_of(rows, split), lowest, highest);
+    return true;
+  }
+
+  bool sides_are_heavy(const NodeRows& rows, const Split& split, double min_weight) {
+    if (!(min_weight > 0.0)) return true;
+    gather_weight(rows, row_weight_);
+    const double left = sum_left(scores_of(rows, split), split.threshold.value).all;
+    const double whole = sum_weight(rows.target) + sum_weight(rows.rest);
+    return left >= min_weight && whole - left >= min_weight;
+  }
+
+  Scores scores_of(const NodeRows& rows, const Split& split) const {
+    return {split.score.data(), row_weight_.empty() ? nullptr : row_weight_.data(),
+            rows.target.size, rows.size()};
+  }
+
+  const Table<T>& all_rows_;
+  const double* all_weight_;  // [n_rows of the table] or null
+  const Rules& rules_;
+  const StopFlag& stop_;
+  Table<T> near_rows_;
+  std::vector<double> near_weight_;
+  bool is_near_ = false;
+  std::size_t near_level_ = 0;  // height of the stack below the subtree that works on the copy
+  const Table<T>* table_ = nullptr;  // where the rows of the node at hand are
+  const double* weight_ = nullptr;
+  GiniCutter cutter_;
+  std::vector<double> row_weight_;
+  std::vector<PlaneColumn> columns_;
+  std::vector<State> spare_;
+};
+
+}  // namespace lhtree

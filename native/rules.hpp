@@ -1,0 +1,81 @@
+// How one tree grows: its parameters, and what a node's split is made of.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "tree.hpp"
+
+namespace lhtree {
+
+/// What the weights of a hyperplane are made of; see contrast.hpp.
+enum class Contrast : std::int8_t { mean = 0, standardized = 1, fisher = 2 };
+
+/// What chooses the constant that cuts the projections; see threshold.hpp.
+enum class Cut : std::int8_t { purity = 0, gini = 1 };
+
+/// The parameters of one tree.
+struct Rules {
+  Contrast contrast = Contrast::mean;
+  Cut cut = Cut::purity;
+  double alpha = 0.0;
+  double beta = 0.0;
+  double gamma = 2.0;
+  double min_samples_split = 2.0;
+  std::int64_t max_depth = std::numeric_limits<std::int64_t>::max();
+  double min_weight_fraction_leaf = 0.0;
+  std::int64_t n_axes = 0;              // single columns tried in a node
+  std::int64_t n_planes = 1;            // contrasts tried in a node
+  std::int64_t n_columns = 0;           // columns drawn for each of them; 0: all
+  std::int64_t n_columns_per_tree = 0;  // columns drawn per tree; 0: all
+
+  /// Whether a node has one candidate, over all columns.
+  bool is_dense(std::int64_t n_features) const {
+    return n_axes == 0 && n_planes == 1 && contrast != Contrast::fisher &&
+           (n_columns == 0 || n_columns >= n_features);
+  }
+};
+
+/// The terms of a split or leaf, columns ascending.
+struct Terms {
+  std::vector<std::int32_t> feature;
+  std::vector<double> weight;
+  std::vector<double> center;     // mean of the column in the node
+  std::vector<double> deviation;  // its deviation there
+
+  std::int64_t size() const { return static_cast<std::int64_t>(feature.size()); }
+
+  void clear() {
+    feature.clear();
+    weight.clear();
+    center.clear();
+    deviation.clear();
+  }
+
+  void add(std::int64_t column, double value, double mean, double variance) {
+    feature.push_back(static_cast<std::int32_t>(column));
+    weight.push_back(value);
+    center.push_back(mean);
+    deviation.push_back(std::sqrt(std::max(variance, 0.0)));
+  }
+};
+
+/// A constant that cuts the projections, and the rule that chose it.
+struct Threshold {
+  double value = 0.0;
+  Rule rule = Rule::leaf;
+  double impurity = 0.0;  // of the cut; only where candidates are compared
+};
+
+/// One way to split a node.
+struct Split {
+  Terms terms;
+  Threshold threshold;
+  Extremes target{}, rest{};    // of the projections
+  std::vector<double> score;    // projections of the node's rows: targets, then the rest
+};
+
+}  // namespace lhtree
