@@ -113,7 +113,7 @@ Plan read_plan(nb::handle plan) {
   read("n_classes", result.n_classes);
   result.rules.contrast = static_cast<Contrast>(nb::cast<int>(plan.attr("contrast")));
   result.rules.cut = static_cast<Cut>(nb::cast<int>(plan.attr("cut")));
-  read("n_axes", result.rules.n_axes);
+  read("axes", result.rules.axes);
   read("n_planes", result.rules.n_planes);
   read("alpha", result.rules.alpha);
   read("gamma", result.rules.gamma);

@@ -27,13 +27,6 @@ struct PlaneColumn {
   ColumnMoments moments;
 };
 
-/// Whether a column can take part in a contrast.
-inline bool is_usable(const ColumnMoments& moments, const Rules& rules) {
-  const double variance = moments.variance();
-  return variance > rules.alpha &&
-         (rules.contrast == Contrast::fisher || moments.has_contrast(variance));
-}
-
 /// Solve R a = b in place for a symmetric positive definite R, given by its lower
 /// triangle in rows; false if it is not positive definite.
 inline bool solve_cholesky(std::vector<double>& R, std::vector<double>& b) {
@@ -71,7 +64,7 @@ inline std::vector<double> find_fisher(const std::vector<PlaneColumn>& columns,
     const ColumnMoments& column = columns[i].moments;
     const double variance = column.variance();
     deviation[i] = std::sqrt(variance);
-    contrast[i] = column.has_contrast(variance) ? column.contrast() : 0.0;
+    contrast[i] = column.clean_contrast(variance);
     strength[i] = contrast[i] / deviation[i];
     for (std::size_t j = 0; j <= i; ++j) {
       const ColumnMoments& other = columns[j].moments;
@@ -115,10 +108,10 @@ inline std::vector<double> find_strength(const std::vector<PlaneColumn>& columns
   std::vector<double> strength;
   strength.reserve(columns.size());
   for (const PlaneColumn& column : columns) {
-    const double contrast = column.moments.contrast();
-    strength.push_back(rules.contrast == Contrast::mean
-                           ? contrast
-                           : contrast / std::sqrt(column.moments.variance()));
+    const double variance = column.moments.variance();
+    const double contrast = column.moments.clean_contrast(variance);
+    strength.push_back(rules.contrast == Contrast::mean ? contrast
+                                                        : contrast / std::sqrt(variance));
   }
   return strength;
 }

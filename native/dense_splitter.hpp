@@ -61,7 +61,7 @@ class DenseSplitter {
     settle(*table_, rows, *moments, stop_);
     columns_.clear();
     for (std::int64_t j = 0; j < table_->n_columns; ++j)
-      if (!moments->is_fixed[j] && is_usable(moments->column(j), rules_))
+      if (!moments->is_fixed[j] && moments->column(j).variance() > rules_.alpha)
         columns_.push_back({static_cast<std::int32_t>(j), moments->column(j)});
     if (!weigh_columns(columns_, rules_, find_strength(columns_, rules_), split.terms))
       return false;
@@ -163,7 +163,7 @@ class DenseSplitter {
       return true;
     }
     gather_weight(rows, row_weight_);
-    split.threshold = cutter_.choose(scores_of(rows, split), lowest, highest);
+    split.threshold = cutter_.choose(scores_of(rows, split), lowest, highest, infinity);
     return true;
   }
 

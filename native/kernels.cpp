@@ -194,6 +194,43 @@ LHTREE_CLONES double multiply_values(const double* a, double origin_a, const dou
   return total;
 }
 
+LHTREE_CLONES void gather_values(const double* column, const std::uint32_t* row, std::int64_t n,
+                                 double* value) {
+  for (std::int64_t i = 0; i < n; ++i) value[i] = column[row[i]];
+}
+
+LHTREE_CLONES void gather_values(const float* column, const std::uint32_t* row, std::int64_t n,
+                                 double* value) {
+  for (std::int64_t i = 0; i < n; ++i) value[i] = column[row[i]];
+}
+
+LHTREE_CLONES void find_purity(const double* target, const double* all, std::int64_t n_bins,
+                               double* behind, double* inside) {
+  const double whole_target = target[n_bins], whole = all[n_bins];
+  const auto purity = [=](double t, double n) {
+    const double right_t = whole_target - t, right_n = whole - n;
+    return (n > 0.0 ? t * t / n : 0.0) + (right_n > 0.0 ? right_t * right_t / right_n : 0.0);
+  };
+  for (std::int64_t b = 0; b < n_bins; ++b) {
+    const double targets = target[b + 1] - target[b], rest = all[b + 1] - all[b] - targets;
+    const double targets_first = purity(target[b] + targets, all[b] + targets);
+    const double rest_first = purity(target[b], all[b] + rest);
+    const double before = purity(target[b], all[b]);
+    behind[b] = purity(target[b + 1], all[b + 1]);
+    const double corner = targets_first > rest_first ? targets_first : rest_first;
+    const double end = before > behind[b] ? before : behind[b];
+    inside[b] = corner > end ? corner : end;
+  }
+}
+
+LHTREE_CLONES void find_bins(const double* value, std::int64_t n, double lowest, double scale,
+                             std::int32_t last, std::uint8_t* bin) {
+  for (std::int64_t i = 0; i < n; ++i) {
+    const auto number = static_cast<std::int32_t>((value[i] - lowest) * scale);
+    bin[i] = static_cast<std::uint8_t>(number < last ? number : last);
+  }
+}
+
 LHTREE_CLONES void project_columns(const double* const* column, std::int64_t n_rows, FormView form,
                                    double* score) {
   std::int64_t i = 0;

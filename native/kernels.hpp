@@ -34,6 +34,24 @@ double add_values(const double* value, const double* weight, std::int64_t n, dou
 double multiply_values(const double* a, double origin_a, const double* b, double origin_b,
                        const double* weight, std::int64_t n);
 
+/// value[i] = column[row[i]].
+void gather_values(const double* column, const std::uint32_t* row, std::int64_t n, double* value);
+void gather_values(const float* column, const std::uint32_t* row, std::int64_t n, double* value);
+
+/// For each bin of rows, how pure cuts in it can be: the larger, the purer.
+///
+/// A cut with weight n on its left, t of it targets, has purity t^2 / n plus the same of
+/// its right. `behind` gets the purity of the cut behind each bin, `inside` a bound for
+/// those inside: purity is convex, so it is largest where all targets of the bin, or all
+/// of its rest, lie on the left. `target` and `all` hold the sums before each bin and,
+/// at n_bins, those of all rows.
+void find_purity(const double* target, const double* all, std::int64_t n_bins, double* behind,
+                 double* inside);
+
+/// Number the values by bins of equal width: (value - lowest) * scale, at most `last`.
+void find_bins(const double* value, std::int64_t n, double lowest, double scale, std::int32_t last,
+               std::uint8_t* bin);
+
 /// One linear form: the columns of its terms and their weights.
 struct FormView {
   const std::int32_t* feature;  // null: all columns in order

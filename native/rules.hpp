@@ -27,14 +27,14 @@ struct Rules {
   double min_samples_split = 2.0;
   std::int64_t max_depth = std::numeric_limits<std::int64_t>::max();
   double min_weight_fraction_leaf = 0.0;
-  std::int64_t n_axes = 0;              // single columns tried in a node
-  std::int64_t n_planes = 1;            // contrasts tried in a node
-  std::int64_t n_columns = 0;           // columns drawn for each of them; 0: all
+  std::int64_t n_columns = 0;           // columns drawn at a node; 0: all
+  bool axes = false;                    // whether each of them is tried alone
+  std::int64_t n_planes = 1;            // contrasts tried: over all of them, halves, quarters, ...
   std::int64_t n_columns_per_tree = 0;  // columns drawn per tree; 0: all
 
   /// Whether a node has one candidate, over all columns.
   bool is_dense(std::int64_t n_features) const {
-    return n_axes == 0 && n_planes == 1 && contrast != Contrast::fisher &&
+    return !axes && n_planes == 1 && contrast != Contrast::fisher &&
            (n_columns == 0 || n_columns >= n_features);
   }
 };

@@ -1,10 +1,12 @@
 // Splits from several candidates over few random columns, the best by Gini.
 //
-// Only the columns that a candidate draws are read. They are gathered side by side,
+// A node draws some columns. Each of them is tried alone, and contrasts are tried over
+// all of them, their halves, and so on. Only the columns drawn are read. They are gathered side by side,
 // so the table is kept column by column.
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <numeric>
@@ -59,9 +61,17 @@ class SampledSplitter {
     start_node(rows);
     min_weight_ = min_weight;
     is_first_ = true;
-    if (rules_.n_axes > 0) try_axes(hash64(key, ~std::uint64_t{2}), best);
-    for (std::int64_t c = 0; c < rules_.n_planes; ++c)
-      try_plane(hash64(key, ~static_cast<std::uint64_t>(3 + c)), best);
+    draw_columns(hash64(key, ~std::uint64_t{2}));
+    if (rules_.contrast == Contrast::fisher && rules_.n_planes > 0) multiply_columns();
+    const std::size_t n_drawn = drawn_.size();
+    for (std::int64_t c = 0; c < rules_.n_planes; ++c) {
+      // All columns drawn, their first and second half, then quarters, and so on.
+      const std::size_t n_parts = std::bit_floor(static_cast<std::size_t>(c) + 1);
+      const std::size_t part = static_cast<std::size_t>(c) + 1 - n_parts;
+      try_plane(n_drawn * part / n_parts, n_drawn * (part + 1) / n_parts, best);
+    }
+    if (rules_.axes)
+      for (std::size_t k = 0; k < n_drawn; ++k) try_axis(k, best);
     return !is_first_;
   }
 
@@ -69,7 +79,7 @@ class SampledSplitter {
   template <class Visit>
   void visit_columns(const NodeRows& rows, State&, const Visit& visit) {
     start_node(rows);
-    buffer_.resize(1);
+    if (buffer_.empty()) buffer_.resize(1);
     for (const std::int32_t j : column_) {
       ColumnMoments moments;
       if (read_column(j, buffer_[0], moments)) visit(j, moments);
@@ -85,16 +95,22 @@ class SampledSplitter {
     weight_rest_ = sum_weight(rows.rest);
   }
 
-  /// Yields the tree's columns in random order, as long as `take(column)` returns true.
-  template <class Take>
-  void draw_columns(std::uint64_t key, const Take& take) {
-    const auto m = static_cast<std::uint64_t>(column_.size());
+  /// Shuffle the tree's columns on demand until enough are found that vary in the node.
+  void draw_columns(std::uint64_t key) {
+    const std::size_t m = column_.size();
+    const std::size_t n_wanted =
+        rules_.n_columns > 0 ? std::min<std::size_t>(rules_.n_columns, m) : m;
+    drawn_.clear();
     swaps_.clear();
-    for (std::uint64_t i = 0; i < m; ++i) {
-      const std::uint64_t j = i + hash64(key, i) % (m - i);
+    if (buffer_.size() < n_wanted) buffer_.resize(n_wanted);
+    for (std::size_t i = 0; i < m && drawn_.size() < n_wanted; ++i) {
+      const std::size_t j = i + hash64(key, i) % (m - i);
       std::swap(column_[i], column_[j]);
       swaps_.push_back({i, j});
-      if (!take(column_[i])) break;
+      ColumnMoments moments;
+      if (read_column(column_[i], buffer_[drawn_.size()], moments) &&
+          moments.variance() > rules_.alpha)
+        drawn_.push_back({column_[i], moments});
     }
     // Undone in reverse, so that every draw starts from the same order.
     for (auto swap = swaps_.rbegin(); swap != swaps_.rend(); ++swap)
@@ -103,116 +119,100 @@ class SampledSplitter {
 
   /// Gather a column of the node's rows and sum it; false if it is constant there.
   bool read_column(std::int64_t j, std::vector<double>& values, ColumnMoments& moments) {
-    const T* column = table_.column(j);
-    values.resize(rows_.size());
+    const std::int64_t n_targets = rows_.target.size, n = rows_.size();
+    if (static_cast<std::int64_t>(values.size()) < n) values.resize(n);
     double* value = values.data();
-    for (const RowSet& part : {rows_.target, rows_.rest})
-      for (std::int64_t i = 0; i < part.size; ++i) *value++ = column[part.row[i]];
-    moments = sum_values(values, 0.0);
+    gather_values(table_.column(j), rows_.target.row, n_targets, value);
+    gather_values(table_.column(j), rows_.rest.row, rows_.rest.size, value + n_targets);
+    moments = sum_values(value, 0.0);
     const double scale = moments.square / moments.weight();
     if (moments.variance() > smallest_ratio * scale) return true;
-    const auto [low, high] = std::minmax_element(values.begin(), values.end());
-    if (*low == *high) return false;
-    moments = sum_values(values, *low);  // far from zero for its spread
+    const Extremes extremes = find_extremes(value, n);
+    if (extremes.min == extremes.max) return false;
+    moments = sum_values(value, extremes.min);  // far from zero for its spread
     return true;
   }
 
-  ColumnMoments sum_values(const std::vector<double>& values, double origin) const {
+  ColumnMoments sum_values(const double* value, double origin) const {
     const std::int64_t n_targets = rows_.target.size;
     const double* weight = row_weight_.empty() ? nullptr : row_weight_.data();
     double square = 0.0;
-    const double target = add_values(values.data(), weight, n_targets, origin, square);
-    const double rest =
-        add_values(values.data() + n_targets, weight ? weight + n_targets : nullptr,
-                   rows_.rest.size, origin, square);
+    const double target = add_values(value, weight, n_targets, origin, square);
+    const double rest = add_values(value + n_targets, weight ? weight + n_targets : nullptr,
+                                   rows_.rest.size, origin, square);
     return {weight_target_, weight_rest_, origin, target, rest, square};
   }
 
-  void try_axes(std::uint64_t key, Split& best) {
-    std::int64_t n_found = 0;
-    buffer_.resize(1);
-    draw_columns(key, [&](std::int32_t j) {
-      ColumnMoments moments;
-      if (!read_column(j, buffer_[0], moments) || !(moments.variance() > rules_.alpha))
-        return true;
-      trial_.terms.clear();
-      trial_.terms.add(j, 1.0, moments.mean(), moments.variance());
-      trial_.score = buffer_[0];
-      try_trial(best);
-      return ++n_found < rules_.n_axes;
-    });
+  void try_axis(std::size_t k, Split& best) {
+    const ColumnMoments& moments = drawn_[k].moments;
+    trial_.terms.clear();
+    trial_.terms.add(drawn_[k].feature, 1.0, moments.mean(), moments.variance());
+    try_trial(buffer_[k].data(), best);
   }
 
-  void try_plane(std::uint64_t key, Split& best) {
-    const auto m = static_cast<std::int64_t>(column_.size());
-    const std::int64_t n_wanted = rules_.n_columns > 0 ? std::min(rules_.n_columns, m) : m;
+  /// Products of all pairs of drawn columns, as a lower triangle in rows. Blocks of rows
+  /// stay in the fastest cache until all pairs are done.
+  void multiply_columns() {
+    constexpr std::int64_t block = 256;
+    const std::size_t p = drawn_.size();
+    product_.assign(p * p, 0.0);
+    const double* weight = row_weight_.empty() ? nullptr : row_weight_.data();
+    for (std::int64_t begin = 0; begin < rows_.size(); begin += block) {
+      const std::int64_t n = std::min(block, rows_.size() - begin);
+      for (std::size_t i = 0; i < p; ++i)
+        for (std::size_t j = 0; j < i; ++j)
+          product_[i * p + j] += multiply_values(
+              buffer_[i].data() + begin, drawn_[i].moments.origin, buffer_[j].data() + begin,
+              drawn_[j].moments.origin, weight ? weight + begin : nullptr, n);
+    }
+    for (std::size_t i = 0; i < p; ++i) product_[i * p + i] = drawn_[i].moments.square;
+  }
+
+  /// Try the contrast over the columns drawn from number `begin` to `end`.
+  void try_plane(std::size_t begin, std::size_t end, Split& best) {
+    if (begin == end) return;
+    order_.resize(end - begin);
+    std::iota(order_.begin(), order_.end(), begin);
+    std::sort(order_.begin(), order_.end(), [&](std::size_t a, std::size_t b) {
+      return drawn_[a].feature < drawn_[b].feature;
+    });
     columns_.clear();
-    const auto take = [&](std::int32_t j) {
-      if (columns_.size() == buffer_.size()) buffer_.emplace_back();
-      ColumnMoments moments;
-      if (read_column(j, buffer_[columns_.size()], moments) && is_usable(moments, rules_))
-        columns_.push_back({j, moments});
-      return static_cast<std::int64_t>(columns_.size()) < n_wanted;
-    };
-    if (n_wanted < m)
-      draw_columns(key, take);
-    else
-      for (const std::int32_t j : column_) take(j);
-    if (columns_.empty()) return;
-    sort_columns();
+    for (const std::size_t k : order_) columns_.push_back(drawn_[k]);
     const std::vector<double> strength = rules_.contrast == Contrast::fisher
                                              ? find_fisher_strength()
                                              : find_strength(columns_, rules_);
     if (strength.empty() || !weigh_columns(columns_, rules_, strength, trial_.terms)) return;
     project_trial();
-    try_trial(best);
-  }
-
-  void sort_columns() {
-    order_.resize(columns_.size());
-    std::iota(order_.begin(), order_.end(), 0);
-    std::sort(order_.begin(), order_.end(), [&](std::size_t a, std::size_t b) {
-      return columns_[a].feature < columns_[b].feature;
-    });
-    sorted_.clear();
-    plane_.clear();
-    for (const std::size_t k : order_) {
-      sorted_.push_back(columns_[k]);
-      plane_.push_back(buffer_[k].data());
-    }
-    columns_.swap(sorted_);
+    try_trial(score_.data(), best);
   }
 
   std::vector<double> find_fisher_strength() {
-    const std::size_t p = columns_.size();
-    product_.assign(p * p, 0.0);
-    const double* weight = row_weight_.empty() ? nullptr : row_weight_.data();
+    const std::size_t p = order_.size(), n_drawn = drawn_.size();
+    plane_product_.resize(p * p);
     for (std::size_t i = 0; i < p; ++i)
-      for (std::size_t j = 0; j < i; ++j)
-        product_[i * p + j] = multiply_values(plane_[i], columns_[i].moments.origin, plane_[j],
-                                              columns_[j].moments.origin, weight, rows_.size());
-    for (std::size_t i = 0; i < p; ++i) product_[i * p + i] = columns_[i].moments.square;
-    return find_fisher(columns_, product_);
+      for (std::size_t j = 0; j <= i; ++j) {
+        const auto [low, high] = std::minmax(order_[i], order_[j]);
+        plane_product_[i * p + j] = product_[high * n_drawn + low];
+      }
+    return find_fisher(columns_, plane_product_);
   }
 
-  /// Project the gathered columns; `plane_` and the terms are both ascending.
+  /// Project the gathered columns; the plane's columns and the terms are both ascending.
   void project_trial() {
-    std::vector<const double*>& column = term_column_;
-    column.clear();
+    term_column_.clear();
     std::size_t k = 0;
     for (const std::int32_t j : trial_.terms.feature) {
       while (columns_[k].feature != j) ++k;
-      column.push_back(plane_[k]);
+      term_column_.push_back(buffer_[order_[k]].data());
     }
-    trial_.score.resize(rows_.size());
+    if (static_cast<std::int64_t>(score_.size()) < rows_.size()) score_.resize(rows_.size());
     const FormView form{trial_.terms.feature.data(), trial_.terms.weight.data(),
                         trial_.terms.size(), false};
-    project_columns(column.data(), rows_.size(), form, trial_.score.data());
+    project_columns(term_column_.data(), rows_.size(), form, score_.data());
   }
 
   /// Cut the trial's projections; it becomes the best if it is purer.
-  void try_trial(Split& best) {
-    const double* score = trial_.score.data();
+  void try_trial(const double* score, Split& best) {
     const double* weight = row_weight_.empty() ? nullptr : row_weight_.data();
     const std::int64_t n_targets = rows_.target.size;
     trial_.target = find_extremes(score, n_targets);
@@ -221,23 +221,25 @@ class SampledSplitter {
     const double highest = std::max(trial_.target.max, trial_.rest.max);
     if (lowest == highest) return;
     const Scores scores{score, weight, n_targets, rows_.size()};
+    const double limit = is_first_ ? infinity : best.threshold.impurity - same_impurity;
     if (rules_.cut == Cut::gini) {
-      trial_.threshold = cutter_.choose(scores, lowest, highest);
+      trial_.threshold = cutter_.choose(scores, lowest, highest, limit);
+      if (trial_.threshold.rule == Rule::leaf) return;
     } else {
       trial_.threshold = choose_pure(
           count_outside(score, rows_.target, trial_.rest.min, trial_.rest.max),
           count_outside(score + n_targets, rows_.rest, trial_.target.min, trial_.target.max),
           trial_.target, trial_.rest, rules_.gamma);
     }
-    const LeftSide whole{weight_target_, weight_target_ + weight_rest_};
     if (rules_.cut == Cut::purity || min_weight_ > 0.0) {
       const LeftSide left = sum_left(scores, trial_.threshold.value);
+      const LeftSide whole{weight_target_, weight_target_ + weight_rest_};
       trial_.threshold.impurity = find_impurity(left, whole);
       if (left.all < min_weight_ || whole.all - left.all < min_weight_) return;
     }
-    if (!is_first_ && !(trial_.threshold.impurity < best.threshold.impurity - same_impurity))
-      return;
+    if (!(trial_.threshold.impurity < limit)) return;
     is_first_ = false;
+    trial_.score.assign(score, score + rows_.size());
     std::swap(trial_, best);
   }
 
@@ -246,7 +248,7 @@ class SampledSplitter {
   const Rules& rules_;
   const StopFlag& stop_;
   std::vector<std::int32_t> column_;  // the tree's columns, ascending between draws
-  std::vector<std::pair<std::uint64_t, std::uint64_t>> swaps_;
+  std::vector<std::pair<std::size_t, std::size_t>> swaps_;
   NodeRows rows_{};
   std::vector<double> row_weight_;
   double weight_target_ = 0.0, weight_rest_ = 0.0;
@@ -254,11 +256,12 @@ class SampledSplitter {
   bool is_first_ = true;
   Split trial_;
   GiniCutter cutter_;
-  std::vector<std::vector<double>> buffer_;  // gathered columns, in the order of their draw
-  std::vector<PlaneColumn> columns_, sorted_;
-  std::vector<std::size_t> order_;
-  std::vector<const double*> plane_, term_column_;
-  std::vector<double> product_;
+  std::vector<PlaneColumn> drawn_;           // the node's columns, in the order of their draw
+  std::vector<std::vector<double>> buffer_;  // their values, targets first
+  std::vector<PlaneColumn> columns_;         // those of the plane at hand, ascending
+  std::vector<std::size_t> order_;           // their places among the drawn
+  std::vector<const double*> term_column_;
+  std::vector<double> score_, product_, plane_product_;
 };
 
 }  // namespace lhtree

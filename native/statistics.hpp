@@ -40,6 +40,11 @@ struct ColumnMoments {
     return std::abs(contrast()) > smallest * std::sqrt(variance);
   }
 
+  /// The contrast, 0 where it is no more than rounding.
+  double clean_contrast(double variance) const {
+    return has_contrast(variance) ? contrast() : 0.0;
+  }
+
   /// Least-squares slope of the target indicator on this column alone.
   double slope() const {
     return (weight() * sum_target - weight_target * sum()) / spread();

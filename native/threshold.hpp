@@ -31,12 +31,16 @@ struct LeftSide {
   double all = 0.0;
 };
 
-/// Gini impurity of a cut, up to the factor two.
+/// Gini impurity of a cut, up to the factor two, from its purity; see find_purity.
+inline double find_impurity(double purity, LeftSide whole) {
+  return (whole.target - purity) / whole.all;
+}
+
+/// The same from the weights on its left; neither side may be empty.
 inline double find_impurity(LeftSide left, LeftSide whole) {
   const double right = whole.all - left.all, right_target = whole.target - left.target;
-  return (left.target * (left.all - left.target) / left.all +
-          right_target * (right - right_target) / right) /
-         whole.all;
+  return find_impurity(
+      left.target * left.target / left.all + right_target * right_target / right, whole);
 }
 
 inline LeftSide sum_left(const Scores& scores, double threshold) {
@@ -75,22 +79,24 @@ inline double cut_between(double a, double b) {
 
 /// Finds the cut of least Gini impurity; keeps its buffers between nodes.
 ///
-/// Projections are counted in bins. Impurity is concave in the weights on the left,
-/// so within a bin it is nowhere below its least value at the corners that the
-/// bin's rows could reach: only bins that may hold the best cut are sorted.
+/// Projections are counted in bins. How pure the cuts inside a bin can be is bounded by
+/// its counts, see find_purity: only bins that may hold the best cut are sorted.
 class GiniCutter {
  public:
-  /// The projections must not all be equal.
-  Threshold choose(const Scores& scores, double lowest, double highest) {
+  /// The projections must not all be equal. A cut that is not purer than `limit` is not
+  /// looked for: the rule of the answer is then `leaf`.
+  Threshold choose(const Scores& scores, double lowest, double highest, double limit) {
     scores_ = scores;
     count(lowest, highest);
-    double least = infinity;
-    LeftSide left;
-    for (std::int64_t b = 0; b < n_bins_; ++b) {
-      bound_[b] = find_bound(left, bin_[b]);
-      left = {left.target + bin_[b].target, left.all + bin_[b].all};
-      if (size_[b] > 0 && left_of_end(b)) least = std::min(least, find_impurity(left, whole_));
+    double behind[most_bins], inside[most_bins];
+    find_purity(target_, all_, last_bin_ + 1, behind, inside);
+    double least = infinity, least_bound = infinity;
+    for (std::int64_t b = 0; b <= last_bin_; ++b) {
+      bound_[b] = size_[b] > 1 ? find_impurity(inside[b], whole_) : infinity;
+      least_bound = std::min(least_bound, bound_[b]);
+      if (size_[b] > 0 && b < last_bin_) least = std::min(least, find_impurity(behind[b], whole_));
     }
+    if (std::min(least, least_bound) >= limit) return {};
     least = std::min(least, sort_bins(least));
     return find_lowest(least + same_impurity);
   }
@@ -102,60 +108,55 @@ class GiniCutter {
   };
   static constexpr std::int64_t most_bins = 256;
 
-  std::int64_t bin_of(double score) const {
-    return std::min(n_bins_ - 1, static_cast<std::int64_t>((score - lowest_) * scale_));
-  }
-
-  bool left_of_end(std::int64_t b) const { return b < last_bin_; }
-
   void count(double lowest, double highest) {
-    lowest_ = lowest;
     n_bins_ = std::clamp<std::int64_t>(scores_.n_rows / 4, 1, most_bins);
-    scale_ = static_cast<double>(n_bins_) / (highest - lowest);
-    if (!std::isfinite(scale_) || !(scale_ > 0.0)) n_bins_ = 1, scale_ = 0.0;
-    std::fill_n(bin_, n_bins_, LeftSide{});
-    std::fill_n(size_, n_bins_, 0);
-    for (std::int64_t i = 0; i < scores_.n_rows; ++i) {
-      const std::int64_t b = bin_of(scores_.score[i]);
-      const double weight = scores_.weight_of(i);
-      bin_[b].all += weight;
-      if (i < scores_.n_targets) bin_[b].target += weight;
-      ++size_[b];
-    }
-    whole_ = LeftSide{};
+    double scale = static_cast<double>(n_bins_) / (highest - lowest);
+    if (!std::isfinite(scale) || !(scale > 0.0)) n_bins_ = 1, scale = 0.0;
+    code_.resize(scores_.n_rows);
+    find_bins(scores_.score, scores_.n_rows, lowest, scale,
+              static_cast<std::int32_t>(n_bins_ - 1), code_.data());
+    std::int64_t n_targets[most_bins], n_rest[most_bins];
+    count_codes(0, scores_.n_targets, n_targets);
+    count_codes(scores_.n_targets, scores_.n_rows, n_rest);
+    target_[0] = all_[0] = 0.0;
     for (std::int64_t b = 0; b < n_bins_; ++b) {
-      whole_ = {whole_.target + bin_[b].target, whole_.all + bin_[b].all};
+      size_[b] = n_targets[b] + n_rest[b];
       if (size_[b] > 0) last_bin_ = b;
+      target_[b + 1] = target_[b] + static_cast<double>(n_targets[b]);
+      all_[b + 1] = all_[b] + static_cast<double>(size_[b]);
     }
+    if (scores_.weight) weigh_bins();
+    whole_ = {target_[n_bins_], all_[n_bins_]};
   }
 
-  /// No cut inside the bin has less impurity.
-  double find_bound(LeftSide before, LeftSide bin) const {
-    const LeftSide corners[4] = {
-        before,
-        {before.target + bin.target, before.all + bin.target},
-        {before.target, before.all + (bin.all - bin.target)},
-        {before.target + bin.target, before.all + bin.all}};
-    double bound = infinity;
-    for (const LeftSide& corner : corners) {
-      const bool is_empty = !(corner.all > 0.0), is_whole = !(corner.all < whole_.all);
-      // An empty side has impurity 0: the other side's is the whole's.
-      const double whole = whole_.target * (whole_.all - whole_.target) / whole_.all / whole_.all;
-      bound = std::min(bound, is_empty || is_whole ? whole : find_impurity(corner, whole_));
+  void count_codes(std::int64_t begin, std::int64_t end, std::int64_t* size) const {
+    std::fill_n(size, n_bins_, 0);
+    for (std::int64_t i = begin; i < end; ++i) ++size[code_[i]];
+  }
+
+  void weigh_bins() {
+    std::fill_n(target_, n_bins_ + 1, 0.0);
+    std::fill_n(all_, n_bins_ + 1, 0.0);
+    for (std::int64_t i = 0; i < scores_.n_rows; ++i) {
+      all_[code_[i] + 1] += scores_.weight[i];
+      if (i < scores_.n_targets) target_[code_[i] + 1] += scores_.weight[i];
     }
-    return bound;
+    for (std::int64_t b = 0; b < n_bins_; ++b) {
+      target_[b + 1] += target_[b];
+      all_[b + 1] += all_[b];
+    }
   }
 
   /// Sort the rows of the bins that may hold a cut as good as `least`; returns the
   /// least impurity found inside them.
   double sort_bins(double least) {
     row_.clear();
-    const double limit = least + same_impurity;
-    for (std::int64_t b = 0; b < n_bins_; ++b) is_sorted_[b] = size_[b] > 1 && bound_[b] <= limit;
+    for (std::int64_t b = 0; b <= last_bin_; ++b) is_sorted_[b] = bound_[b] <= least + same_impurity;
     for (std::int64_t i = 0; i < scores_.n_rows; ++i)
-      if (is_sorted_[bin_of(scores_.score[i])])
+      if (is_sorted_[code_[i]])
         row_.push_back({scores_.score[i], scores_.weight_of(i), i < scores_.n_targets});
-    std::sort(row_.begin(), row_.end(), [](const Row& a, const Row& b) { return a.score < b.score; });
+    std::sort(row_.begin(), row_.end(),
+              [](const Row& a, const Row& b) { return a.score < b.score; });
     double best = infinity;
     walk_cuts([&](double impurity, std::int64_t, std::int64_t) {
       best = std::min(best, impurity);
@@ -168,21 +169,19 @@ class GiniCutter {
   /// true: cuts inside a sorted bin lie before `row`, those behind a bin have row -1.
   template <class Visit>
   void walk_cuts(const Visit& visit) const {
-    LeftSide left;
-    std::size_t next = 0;
+    std::int64_t next = 0;
     for (std::int64_t b = 0; b <= last_bin_; ++b) {
-      LeftSide inner = left;
-      const std::size_t end = next + (is_sorted_[b] ? size_[b] : 0);
+      LeftSide inner{target_[b], all_[b]};
+      const std::int64_t begin = next, end = next + (is_sorted_[b] ? size_[b] : 0);
       for (; next < end; ++next) {
-        const bool starts = next + size_[b] == end;
-        if (!starts && row_[next - 1].score < row_[next].score &&
-            visit(find_impurity(inner, whole_), b, static_cast<std::int64_t>(next)))
+        if (next > begin && row_[next - 1].score < row_[next].score &&
+            visit(find_impurity(inner, whole_), b, next))
           return;
         inner.all += row_[next].weight;
         if (row_[next].is_target) inner.target += row_[next].weight;
       }
-      left = {left.target + bin_[b].target, left.all + bin_[b].all};
-      if (size_[b] > 0 && left_of_end(b) && visit(find_impurity(left, whole_), b, -1)) return;
+      const LeftSide left{target_[b + 1], all_[b + 1]};
+      if (size_[b] > 0 && b < last_bin_ && visit(find_impurity(left, whole_), b, -1)) return;
     }
   }
 
@@ -190,8 +189,8 @@ class GiniCutter {
     Threshold threshold;
     walk_cuts([&](double impurity, std::int64_t bin, std::int64_t row) {
       if (impurity > limit) return false;
-      const double value = row < 0 ? cut_behind(bin)
-                                   : cut_between(row_[row - 1].score, row_[row].score);
+      const double value =
+          row < 0 ? cut_behind(bin) : cut_between(row_[row - 1].score, row_[row].score);
       threshold = {value, Rule::gini, impurity};
       return true;
     });
@@ -201,20 +200,20 @@ class GiniCutter {
   double cut_behind(std::int64_t bin) const {
     double below = -infinity, above = infinity;
     for (std::int64_t i = 0; i < scores_.n_rows; ++i) {
-      const double score = scores_.score[i];
-      if (bin_of(score) <= bin)
-        below = std::max(below, score);
+      if (code_[i] <= bin)
+        below = std::max(below, scores_.score[i]);
       else
-        above = std::min(above, score);
+        above = std::min(above, scores_.score[i]);
     }
     return cut_between(below, above);
   }
 
   Scores scores_{};
-  double lowest_ = 0.0, scale_ = 0.0;
   std::int64_t n_bins_ = 1, last_bin_ = 0;
   LeftSide whole_;
-  LeftSide bin_[most_bins];
+  std::vector<std::uint8_t> code_;  // bin of each row
+  double target_[most_bins + 1];  // weighted targets before each bin, and all
+  double all_[most_bins + 1];     // weighted rows before each bin, and all
   std::int64_t size_[most_bins];
   double bound_[most_bins];
   bool is_sorted_[most_bins];

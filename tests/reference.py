@@ -33,11 +33,11 @@ class Rules:
     min_samples_split: float = 2.0
     max_depth: int | None = None
     min_weight_fraction_leaf: float = 0.0
-    n_columns: int | None = None  # columns drawn for each plane; None: all
+    n_columns: int | None = None  # columns drawn at each node; None: all
     contrast: str = "mean"  # or "standardized" or "fisher"
     threshold: str = "purity"  # or "gini"
-    n_planes: int = 1  # candidates over several columns at each node
-    n_axes: int = 0  # candidates of a single column at each node
+    n_planes: int = 1  # candidates over parts of the columns drawn
+    axes: bool = False  # whether each column drawn is a candidate of its own
 
 
 @dataclass
@@ -234,18 +234,20 @@ def weigh_plane(rows: Rows, rules: Rules, statistics: Statistics, feature: Ints)
 
 
 def make_candidates(rows: Rows, rules: Rules, key: ArrayLike, columns: Ints) -> Iterator[Plane]:
-    """Yield the columns and weights of each candidate of a node: axes, then planes."""
-    _, variance, contrast = statistics = compute_statistics(*rows)
-    is_usable = variance > rules.alpha  # the variance of a constant column is 0
-    for j in draw_columns(hash64(key, ~2), columns, is_usable, rules.n_axes):
-        yield np.array([j]), np.ones(1)
-    if rules.contrast != "fisher":
-        is_usable = is_usable & (contrast != 0)
+    """Yield the columns and weights of each candidate of a node: planes, then axes."""
+    statistics = compute_statistics(*rows)
+    is_usable = statistics[1] > rules.alpha  # the variance of a constant column is 0
+    drawn = draw_columns(hash64(key, ~2), columns, is_usable, rules.n_columns)
     for c in range(rules.n_planes):
-        drawn = draw_columns(hash64(key, ~(3 + c)), columns, is_usable, rules.n_columns)
-        plane = weigh_plane(rows, rules, statistics, np.sort(drawn))
+        # All columns drawn, their first and second half, then quarters, and so on.
+        n_parts = 2 ** ((c + 1).bit_length() - 1)
+        part = c + 1 - n_parts
+        begin, end = (len(drawn) * k // n_parts for k in (part, part + 1))
+        plane = weigh_plane(rows, rules, statistics, np.sort(drawn[begin:end]))
         if plane is not None:
             yield plane
+    for j in drawn if rules.axes else []:
+        yield np.array([j]), np.ones(1)
 
 
 # ---- Growing

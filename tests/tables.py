@@ -72,9 +72,9 @@ new_rules = st.builds(
     min_samples_split=st.sampled_from([2.0, 2.0, 5.0]),
     max_depth=st.sampled_from([None, None, 2]),
     min_weight_fraction_leaf=st.sampled_from([0.0, 0.0, 0.2]),
-    n_columns=st.sampled_from([None, 2, 3]),
+    n_columns=st.sampled_from([None, 2, 5]),
     contrast=st.sampled_from(["mean", "standardized", "fisher"]),
     threshold=st.sampled_from(["purity", "gini", "gini"]),
     n_planes=st.sampled_from([1, 1, 3]),
-    n_axes=st.sampled_from([0, 1, 3]),
+    axes=st.booleans(),
 )

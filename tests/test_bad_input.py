@@ -78,9 +78,9 @@ def test_parameters_of_both(classifier, name, value, error, message):
             "contrast must be one of 'mean', 'standardized', 'fisher'",
         ),
         ("threshold", "entropy", ValueError, "threshold must be one of 'purity', 'gini'"),
-        ("n_axes", -1, ValueError, "n_axes must be an integer of at least 0"),
-        ("n_axes", None, TypeError, "n_axes must be an integer of at least 0"),
-        ("n_planes", 1.5, ValueError, "n_planes must be"),
+        ("axes", 1, TypeError, "axes must be True or False, got 1."),
+        ("n_planes", 1.5, TypeError, "n_planes must be an integer of at least 0, or 'auto'"),
+        ("n_planes", -1, ValueError, "n_planes must be an integer of at least 0, or 'auto'"),
     ],
 )
 def test_parameters_of_forests(name, value, error, message):

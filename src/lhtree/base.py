@@ -244,12 +244,6 @@ class HyperplaneTrees(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         t = self.n_estimators
         beta = [self.beta * i / t for i in range(n_old, t)] if t > 1 else [self.beta][n_old:]
         splits = parameters.resolve_splits(self, n_features)
-        is_dense = (
-            splits.n_axes == 0
-            and splits.n_planes == 1
-            and splits.n_columns == n_features
-            and splits.contrast != "fisher"
-        )
         return Plan(
             n_classes=n_classes,
             target=(1,) if n_classes == 2 else tuple(range(n_classes)),
@@ -268,13 +262,13 @@ class HyperplaneTrees(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             min_weight_fraction_leaf=float(self.min_weight_fraction_leaf),
             contrast=CONTRASTS.index(splits.contrast),
             cut=THRESHOLDS.index(splits.threshold),
-            n_axes=splits.n_axes,
-            n_planes=splits.n_planes,
             n_columns=splits.n_columns,
+            axes=splits.axes,
+            n_planes=min(splits.n_planes, 2**20),
             n_columns_per_tree=parameters.count_columns(
                 "max_features_per_tree", self.max_features_per_tree, n_features
             ),
-            by_columns=not is_dense,
+            by_columns=not splits.is_dense(n_features),
         )
 
     def _grow(self, rows, plan, scale, progress):

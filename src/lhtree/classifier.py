@@ -92,7 +92,7 @@ class LHTClassifier(HyperplaneTrees):
     max_samples = None
     bootstrap = False
     preset = "paper"
-    n_axes = 0
+    axes = False
     n_planes = 1
     max_features = None
     max_features_per_tree = None
@@ -144,9 +144,9 @@ class LHForestClassifier(HyperplaneTrees):
         Number of members (t in the paper): trees per class.
     preset : {"accurate", "paper"}, default="accurate"
         What "auto" means below. "accurate": contrast="fisher", threshold="gini",
-        n_axes="sqrt", n_planes=3, and as many columns for each plane as twice the
-        square root of their number. "paper": contrast="mean", threshold="purity",
-        n_axes=0, n_planes=1, max_features=1.0.
+        max_features of twice the square root of the number of columns, axes=True,
+        n_planes=3. "paper": contrast="mean", threshold="purity", max_features=1.0,
+        axes=False, n_planes=1.
     contrast : {"auto", "mean", "standardized", "fisher"}, default="auto"
         What the weights of a split are made of. "mean": the difference of the class
         means, SD (the paper's rule). "standardized": SD divided by the variance in the
@@ -156,10 +156,12 @@ class LHForestClassifier(HyperplaneTrees):
         What chooses the constant of a split. "purity": the largest pure piece is cut
         off (the paper's rule). "gini": the cut of least Gini impurity; `gamma` is then
         not used.
-    n_axes : int, float, "sqrt", "log2" or "auto", default="auto"
-        Single columns tried as splits in each node: a number, or a share of the columns.
-    n_planes : int, float, "sqrt", "log2" or "auto", default="auto"
-        Contrasts tried in each node, each over `max_features` random columns. Of all
+    axes : bool or "auto", default="auto"
+        Whether each column that a node draws (see `max_features`) is tried as a split
+        of its own, as in random forests.
+    n_planes : int or "auto", default="auto"
+        Contrasts tried in each node: the first over all columns that it draws, the
+        second and third over one half of them each, then quarters, and so on. Of all
         candidates of a node the one of least Gini impurity splits it.
     alpha : float, default=0.0
         Least variance of a feature in a node to take part in its split: features
@@ -186,8 +188,8 @@ class LHForestClassifier(HyperplaneTrees):
     bootstrap : bool, default=False
         Whether rows are drawn with replacement.
     max_features : float, int, "sqrt", "log2", "auto" or None, default="auto"
-        Columns drawn for each plane of a node, in scikit-learn's meaning; columns that
-        cannot take part are passed over.
+        Columns drawn at each node, in scikit-learn's meaning; columns that do not vary
+        in the node are passed over.
     max_features_per_tree : float, int, "sqrt", "log2" or None, default=1.0
         Columns drawn once for each tree (the feature subsets of the paper).
     voting : {"membership", "margin"}, default="membership"
@@ -259,7 +261,7 @@ class LHForestClassifier(HyperplaneTrees):
         preset="accurate",
         contrast="auto",
         threshold="auto",
-        n_axes="auto",
+        axes="auto",
         n_planes="auto",
         alpha=0.0,
         beta=0.0,
@@ -284,7 +286,7 @@ class LHForestClassifier(HyperplaneTrees):
         self.preset = preset
         self.contrast = contrast
         self.threshold = threshold
-        self.n_axes = n_axes
+        self.axes = axes
         self.n_planes = n_planes
         self.alpha = alpha
         self.beta = beta

@@ -16,16 +16,16 @@ PRESETS: dict[str, dict[str, Any]] = {
     "accurate": {
         "contrast": "fisher",
         "threshold": "gini",
-        "n_axes": "sqrt",
-        "n_planes": 3,
         "max_features": "auto",
+        "axes": True,
+        "n_planes": 3,
     },
     "paper": {
         "contrast": "mean",
         "threshold": "purity",
-        "n_axes": 0,
-        "n_planes": 1,
         "max_features": 1.0,
+        "axes": False,
+        "n_planes": 1,
     },
 }
 MOST_THREADS = 1024
@@ -127,9 +127,14 @@ class Splits(NamedTuple):
 
     contrast: str
     threshold: str
-    n_axes: int
+    n_columns: int  # drawn at each node
+    axes: bool
     n_planes: int
-    n_columns: int  # drawn for each plane
+
+    def is_dense(self, n_features: int) -> bool:
+        """Whether a node has one candidate, over all columns."""
+        is_single = not self.axes and self.n_planes == 1 and self.contrast != "fisher"
+        return is_single and self.n_columns == n_features
 
 
 def resolve_splits(estimator: Any, n_features: int) -> Splits:
@@ -146,25 +151,16 @@ def resolve_splits(estimator: Any, n_features: int) -> Splits:
         n_columns = min(n_features, max(1, int(2 * math.sqrt(n_features))))
     else:
         n_columns = count_columns("max_features", value["max_features"], n_features)
-    n_axes = _count_candidates("n_axes", value["n_axes"], n_features)
-    n_planes = _count_candidates("n_planes", value["n_planes"], n_features)
-    if n_axes + n_planes == 0:
-        raise ValueError("n_axes and n_planes are both 0; a node needs at least one candidate.")
-    return Splits(value["contrast"], value["threshold"], n_axes, n_planes, n_columns)
+    axes, n_planes = value["axes"], value["n_planes"]
+    check_flag("axes", axes)
+    check_integer("n_planes", n_planes, "an integer of at least 0, or 'auto'", low=0)
+    if not axes and n_planes == 0:
+        raise ValueError("n_planes=0 with axes=False leaves a node no candidate; set one of them.")
+    return Splits(value["contrast"], value["threshold"], n_columns, bool(axes), n_planes)
 
 
 def _is_auto(value: Any) -> bool:
     return isinstance(value, str) and value == "auto"
-
-
-def _count_candidates(name: str, value: Any, n_features: int) -> int:
-    wanted = "an integer of at least 0, a float in (0, 1], 'sqrt', 'log2' or 'auto'"
-    if _is_integer(value):
-        check_integer(name, value, wanted, low=0)
-        return min(int(value), 2**20)
-    if value is None:
-        _refuse(TypeError, name, value, wanted)
-    return count_columns(name, value, n_features)
 
 
 def count_columns(name: str, value: Any, n_features: int) -> int:

@@ -50,9 +50,9 @@ class Plan:
     min_weight_fraction_leaf: float = 0.0
     contrast: int = 0  # index into CONTRASTS
     cut: int = 0  # index into THRESHOLDS
-    n_axes: int = 0  # single columns tried in each node
-    n_planes: int = 1  # contrasts tried in each node
-    n_columns: int = 0  # columns drawn for each of them; 0: all
+    n_columns: int = 0  # columns drawn at each node; 0: all
+    axes: bool = False  # whether each of them is tried alone
+    n_planes: int = 1  # contrasts tried: over all of them, halves, quarters, ...
     n_columns_per_tree: int = 0  # columns drawn per tree; 0: all
     by_columns: bool = False  # whether the core gets the table transposed
 
