@@ -79,21 +79,30 @@ struct ForestHandle {
         mean(get_array<double>(forest, "column_mean")),
         deviation(get_array<double>(forest, "column_deviation")) {
     const std::size_t n_nodes = left.size();
-    const bool is_whole =
-        tree_start.size() == target.size() + 1 && start.size() == n_nodes + 1 &&
-        feature_start.size() == n_nodes + 1 && threshold.size() == n_nodes &&
-        norm.size() == n_nodes && center.size() == weight.size() &&
-        deviation.size() == mean.size() &&
-        tree_start(target.size()) == static_cast<std::int64_t>(n_nodes) &&
-        start(n_nodes) == static_cast<std::int64_t>(weight.size()) &&
-        feature_start(n_nodes) == static_cast<std::int64_t>(feature.size());
+    const bool is_whole = tree_start.size() == target.size() + 1 && start.size() == n_nodes + 1 &&
+                          feature_start.size() == n_nodes + 1 && threshold.size() == n_nodes &&
+                          norm.size() == n_nodes && center.size() == weight.size() &&
+                          deviation.size() == mean.size() &&
+                          tree_start(target.size()) == static_cast<std::int64_t>(n_nodes) &&
+                          start(n_nodes) == static_cast<std::int64_t>(weight.size()) &&
+                          feature_start(n_nodes) == static_cast<std::int64_t>(feature.size());
     if (!is_whole) throw std::invalid_argument("the arrays of the forest do not fit together");
   }
 
   ForestView view() const {
-    return {static_cast<std::int64_t>(target.size()), static_cast<std::int64_t>(mean.size()),
-            static_cast<std::int64_t>(weight.size()), tree_start.data(), target.data(), left.data(), start.data(), feature_start.data(),
-            feature.data(), weight.data(), center.data(), threshold.data(), norm.data()};
+    return {static_cast<std::int64_t>(target.size()),
+            static_cast<std::int64_t>(mean.size()),
+            static_cast<std::int64_t>(weight.size()),
+            tree_start.data(),
+            target.data(),
+            left.data(),
+            start.data(),
+            feature_start.data(),
+            feature.data(),
+            weight.data(),
+            center.data(),
+            threshold.data(),
+            norm.data()};
   }
   Scaling scaling() const { return {mean.data(), deviation.data()}; }
 };
@@ -190,8 +199,8 @@ nb::dict grow(const Input<T, 2>& X, const Input<std::int32_t, 1>& code,
   {
     nb::gil_scoped_release unlocked;
     if (by_columns)
-      forest = grow_forest(ColumnTable<T>{X.data(), n_rows, n_columns}, labels, plan, n_threads,
-                           poll);
+      forest =
+          grow_forest(ColumnTable<T>{X.data(), n_rows, n_columns}, labels, plan, n_threads, poll);
     else
       forest = grow_forest(Table<T>(X.data(), n_rows, n_columns), labels, plan, n_threads, poll);
   }
@@ -219,9 +228,8 @@ std::pair<Output<double, 1>, Output<double, 1>> scale(const Input<T, 2>& X,
   if (weight) check_length(weight->size(), X.shape(0), "weight");
   const Table<T> table(X.data(), X.shape(0), X.shape(1));
   ColumnScale result;
-  run_alone(X.size(), [&](const StopFlag& stop) {
-    result = find_scale(table, weight_of(weight), stop);
-  });
+  run_alone(X.size(),
+            [&](const StopFlag& stop) { result = find_scale(table, weight_of(weight), stop); });
   return {to_numpy(std::move(result.mean)), to_numpy(std::move(result.deviation))};
 }
 
@@ -292,12 +300,11 @@ void run_blocks(const ForestView& forest, std::int64_t n_rows, std::int64_t n_th
     const StandardArithmetic standard;
     return task(RowRange{0, n_rows}, StopFlag{false});
   }
-  run_tasks(
-      (n_rows + size - 1) / size, n_threads,
-      [&](std::int64_t i, const StopFlag& stop) {
-        task(RowRange{i * size, std::min(size, n_rows - i * size)}, stop);
-      },
-      poll);
+  run_tasks((n_rows + size - 1) / size, n_threads,
+            [&](std::int64_t i, const StopFlag& stop) {
+              task(RowRange{i * size, std::min(size, n_rows - i * size)}, stop);
+            },
+            poll);
 }
 
 template <class T>
@@ -364,7 +371,8 @@ std::pair<Output<std::uint64_t, 2>, Output<std::int64_t, 1>> find_left_out(
     run_tasks(
         n_members, n_threads,
         [&](std::int64_t member, const StopFlag& stop) {
-          for (const std::uint32_t i : draw_rows(seed, member, n_rows, n_draws, bootstrap, stop).row)
+          for (const std::uint32_t i :
+               draw_rows(seed, member, n_rows, n_draws, bootstrap, stop).row)
             word[member * n_words + i / 64] &= ~(std::uint64_t{1} << (i % 64));
         },
         poll);
@@ -381,9 +389,9 @@ std::pair<Output<std::uint64_t, 2>, Output<std::int64_t, 1>> find_left_out(
         },
         poll);
   }
-  return {to_numpy<std::uint64_t, 2>(std::move(word),
-                                     {static_cast<std::size_t>(n_members), n_words}),
-          to_numpy(std::move(count))};
+  return {
+      to_numpy<std::uint64_t, 2>(std::move(word), {static_cast<std::size_t>(n_members), n_words}),
+      to_numpy(std::move(count))};
 }
 
 template <class T>

@@ -52,8 +52,7 @@ class DenseSplitter {
     if (is_near_ && level < near_level_) leave_near();
     const std::int64_t n = node.end - node.begin;
     const std::int64_t n_bytes = n * all_rows_.width * static_cast<std::int64_t>(sizeof(T));
-    if (!is_near_ && node.state && n_bytes <= near_bytes)
-      enter_near(row + node.begin, n, level);
+    if (!is_near_ && node.state && n_bytes <= near_bytes) enter_near(row + node.begin, n, level);
   }
 
   bool choose(const NodeRows& rows, State& moments, std::uint64_t, double min_weight,
@@ -187,7 +186,7 @@ class DenseSplitter {
   Table<T> near_rows_;
   std::vector<double> near_weight_;
   bool is_near_ = false;
-  std::size_t near_level_ = 0;  // height of the stack below the subtree that works on the copy
+  std::size_t near_level_ = 0;       // height of the stack below the subtree that works on the copy
   const Table<T>* table_ = nullptr;  // where the rows of the node at hand are
   const double* weight_ = nullptr;
   GiniCutter cutter_;

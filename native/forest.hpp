@@ -24,7 +24,7 @@ struct Plan {
   std::vector<std::int32_t> target;
   std::uint32_t n_draws = 0;
   bool bootstrap = false;
-  bool balance = false;       // weigh the classes of each member's rows alike
+  bool balance = false;  // weigh the classes of each member's rows alike
   std::int64_t n_classes = 0;
   Rules rules;
 
@@ -63,7 +63,8 @@ inline std::vector<double> weigh_rows(const Labels& labels, const Draw& draw, co
   const double total = std::accumulate(class_sum.begin(), class_sum.end(), 0.0);
   const auto n_present = static_cast<double>(
       std::count_if(class_sum.begin(), class_sum.end(), [](double sum) { return sum > 0.0; }));
-  for (const std::uint32_t i : draw.row) weight[i] *= total / (n_present * class_sum[labels.code[i]]);
+  for (const std::uint32_t i : draw.row)
+    weight[i] *= total / (n_present * class_sum[labels.code[i]]);
   return weight;
 }
 
@@ -129,7 +130,8 @@ inline void append_terms(Forest& forest, const GrownTree& tree, const Node& node
 
 inline void append_tree(Forest& forest, const GrownTree& tree, std::int32_t target,
                         std::int64_t n_features) {
-  std::int32_t next_child = 1;  // breadth-first, children are numbered in the order of their parents
+  std::int32_t next_child =
+      1;  // breadth-first, children are numbered in the order of their parents
   for (const std::int32_t id : breadth_first(tree.node)) {
     const Node& node = tree.node[id];
     forest.left.push_back(node.left < 0 ? -1 : next_child);

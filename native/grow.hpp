@@ -155,9 +155,9 @@ class Grower {
   void push_children(Waiting& node, const Sides& sides, std::vector<Waiting>& stack) {
     const std::int32_t id = tree_.node[node.id].left;
     const std::int64_t depth = node.depth + 1;
-    Waiting left{id,    depth, child_key(node.key, false), node.begin, sides.left_middle,
-                 sides.left_end, {}};
-    Waiting right{id + 1, depth, child_key(node.key, true), sides.left_end, sides.right_middle,
+    Waiting left{
+        id, depth, child_key(node.key, false), node.begin, sides.left_middle, sides.left_end, {}};
+    Waiting right{id + 1,   depth, child_key(node.key, true), sides.left_end, sides.right_middle,
                   node.end, {}};
     const bool left_is_larger = left.end - left.begin > right.end - right.begin;
     Waiting& larger = left_is_larger ? left : right;

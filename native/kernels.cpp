@@ -64,8 +64,7 @@ LHTREE_INLINE void add_all(const Table<T>& table, RowSet rows, const double* ori
     std::int64_t column = 0;
     for (; column + 2 * lane_count <= table.width; column += 2 * lane_count)
       add_columns<T, is_weighted>(row, weight, n, column, origin, sum, square);
-    if (column < table.width)
-      add_lane<T, is_weighted>(row, weight, n, column, origin, sum, square);
+    if (column < table.width) add_lane<T, is_weighted>(row, weight, n, column, origin, sum, square);
   }
 }
 
@@ -114,8 +113,8 @@ LHTREE_INLINE double project_sparse(const T* row, FormView form) {
 }
 
 template <class T>
-LHTREE_INLINE void project_all(const T* const* row, std::int64_t n_rows, FormView form,
-                               Place place, double* score) {
+LHTREE_INLINE void project_all(const T* const* row, std::int64_t n_rows, FormView form, Place place,
+                               double* score) {
   std::int64_t i = 0;
   if (form.feature) {
     for (; i < n_rows; ++i) score[i] = project_sparse(row[i], form);
@@ -153,8 +152,8 @@ LHTREE_CLONES void project(const double* const* row, std::int64_t n_rows, FormVi
   project_all(row, n_rows, form, place, score);
 }
 
-LHTREE_CLONES void project(const float* const* row, std::int64_t n_rows, FormView form,
-                           Place place, double* score) {
+LHTREE_CLONES void project(const float* const* row, std::int64_t n_rows, FormView form, Place place,
+                           double* score) {
   project_all(row, n_rows, form, place, score);
 }
 
@@ -241,8 +240,8 @@ LHTREE_CLONES void project_columns(const double* const* column, std::int64_t n_r
       Lanes& lanes = sum[form.feature[k] % lane_count];
       lanes = lanes + fill(form.weight[k]) * load(column[k] + i);
     }
-    store(score + i, ((sum[0] + sum[4]) + (sum[2] + sum[6])) +
-                         ((sum[1] + sum[5]) + (sum[3] + sum[7])));
+    store(score + i,
+          ((sum[0] + sum[4]) + (sum[2] + sum[6])) + ((sum[1] + sum[5]) + (sum[3] + sum[7])));
   }
   for (; i < n_rows; ++i) {
     Lanes sum = fill(0.0);

@@ -63,8 +63,8 @@ struct FormView {
 /// Where the rows of a projection are: in a cache, or anywhere in a large table.
 enum class Place { cached, scattered };
 
-/// score[i] = sum of weight * value over the terms of each row, in the order that combine() completes.
-/// `row[i]` must be readable in whole lanes.
+/// score[i] = sum of weight * value over the terms of each row, in the order that combine()
+/// completes. `row[i]` must be readable in whole lanes.
 void project(const double* const* row, std::int64_t n_rows, FormView form, Place place,
              double* score);
 void project(const float* const* row, std::int64_t n_rows, FormView form, Place place,

@@ -45,8 +45,7 @@ LHTREE_INLINE Lanes operator*(Lanes a, const Lanes& b) {
 // registers. It needs the loader of glibc; sanitizers do without.
 #if defined(__x86_64__) && defined(__GLIBC__) && !defined(LHTREE_SANITIZE) && \
     (defined(__clang__) || __GNUC__ >= 12)
-#define LHTREE_CLONES \
-  __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
+#define LHTREE_CLONES __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
 #else
 #define LHTREE_CLONES
 #endif
@@ -85,8 +84,8 @@ LHTREE_INLINE double combine(const Lanes& s) {
 #if defined(__clang__) || (defined(__GNUC__) && __GNUC__ >= 12)
   typedef double Half __attribute__((vector_size(32)));
   typedef double Quarter __attribute__((vector_size(16)));
-  const Half half = __builtin_shufflevector(s, s, 0, 1, 2, 3) +
-                    __builtin_shufflevector(s, s, 4, 5, 6, 7);
+  const Half half =
+      __builtin_shufflevector(s, s, 0, 1, 2, 3) + __builtin_shufflevector(s, s, 4, 5, 6, 7);
   const Quarter quarter =
       __builtin_shufflevector(half, half, 0, 1) + __builtin_shufflevector(half, half, 2, 3);
   return quarter[0] + quarter[1];

@@ -232,9 +232,9 @@ inline Answers walk_row(const ForestView& forest, const double* row, bool normal
 
 /// Sums over the trees of each class.
 struct Votes {
-  double* vote;              // [n_rows, n_classes] membership, or membership times distance
-  double* signed_distance;   // [n_rows, n_classes] (2 membership - 1) * distance
-  double* complement;        // [n_rows] sum of (1 - membership) * distance; margin voting only
+  double* vote;             // [n_rows, n_classes] membership, or membership times distance
+  double* signed_distance;  // [n_rows, n_classes] (2 membership - 1) * distance
+  double* complement;       // [n_rows] sum of (1 - membership) * distance; margin voting only
   std::int64_t n_classes;
   bool by_margin;
 };

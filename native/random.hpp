@@ -38,8 +38,8 @@ struct Draw {
 };
 
 /// The `n_draws` rows with the smallest hash; on equal hashes the lower row.
-inline Draw draw_without_replacement(std::uint64_t key, std::uint32_t n_rows,
-                                     std::uint32_t n_draws, const StopFlag& stop) {
+inline Draw draw_without_replacement(std::uint64_t key, std::uint32_t n_rows, std::uint32_t n_draws,
+                                     const StopFlag& stop) {
   Draw draw;
   if (n_draws >= n_rows) {
     draw.row.resize(n_rows);

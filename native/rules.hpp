@@ -74,8 +74,8 @@ struct Threshold {
 struct Split {
   Terms terms;
   Threshold threshold;
-  Extremes target{}, rest{};    // of the projections
-  std::vector<double> score;    // projections of the node's rows: targets, then the rest
+  Extremes target{}, rest{};  // of the projections
+  std::vector<double> score;  // projections of the node's rows: targets, then the rest
 };
 
 }  // namespace lhtree

@@ -1,8 +1,8 @@
 // Splits from several candidates over few random columns, the best by Gini.
 //
 // A node draws some columns. Each of them is tried alone, and contrasts are tried over
-// all of them, their halves, and so on. Only the columns drawn are read. They are gathered side by side,
-// so the table is kept column by column.
+// all of them, their halves, and so on. Only the columns drawn are read. They are gathered side by
+// side, so the table is kept column by column.
 #pragma once
 
 #include <algorithm>
@@ -173,9 +173,8 @@ class SampledSplitter {
     if (begin == end) return;
     order_.resize(end - begin);
     std::iota(order_.begin(), order_.end(), begin);
-    std::sort(order_.begin(), order_.end(), [&](std::size_t a, std::size_t b) {
-      return drawn_[a].feature < drawn_[b].feature;
-    });
+    std::sort(order_.begin(), order_.end(),
+              [&](std::size_t a, std::size_t b) { return drawn_[a].feature < drawn_[b].feature; });
     columns_.clear();
     for (const std::size_t k : order_) columns_.push_back(drawn_[k]);
     const std::vector<double> strength = rules_.contrast == Contrast::fisher

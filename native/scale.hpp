@@ -70,9 +70,8 @@ ColumnScale find_scale(const Table<T>& table, const double* weight, const StopFl
 
 /// Columns with a number that is beyond the limit or none at all.
 template <class T>
-std::vector<std::int64_t> find_beyond(const T* values, std::int64_t n_rows,
-                                      std::int64_t n_columns, double limit,
-                                      const StopFlag& stop) {
+std::vector<std::int64_t> find_beyond(const T* values, std::int64_t n_rows, std::int64_t n_columns,
+                                      double limit, const StopFlag& stop) {
   std::vector<std::uint8_t> is_beyond(n_columns, 0);
   for (std::int64_t i = 0; i < n_rows; ++i) {
     if (i % 4096 == 0) check_stop(stop);

@@ -41,14 +41,10 @@ struct ColumnMoments {
   }
 
   /// The contrast, 0 where it is no more than rounding.
-  double clean_contrast(double variance) const {
-    return has_contrast(variance) ? contrast() : 0.0;
-  }
+  double clean_contrast(double variance) const { return has_contrast(variance) ? contrast() : 0.0; }
 
   /// Least-squares slope of the target indicator on this column alone.
-  double slope() const {
-    return (weight() * sum_target - weight_target * sum()) / spread();
-  }
+  double slope() const { return (weight() * sum_target - weight_target * sum()) / spread(); }
 };
 
 /// The sums of all columns.
@@ -64,7 +60,11 @@ struct Moments {
   std::vector<std::uint8_t> is_fixed;  // [width] constant in the node, or not a column of the tree
 
   explicit Moments(std::int64_t width)
-      : origin(width), sum_target(width), sum_rest(width), square(width), scale(width),
+      : origin(width),
+        sum_target(width),
+        sum_rest(width),
+        square(width),
+        scale(width),
         is_fixed(width) {}
 
   double weight() const { return weight_target + weight_rest; }
@@ -79,8 +79,8 @@ inline constexpr double smallest_ratio = 1e-6;
 
 /// `add_rows` in pieces that end within milliseconds, so that a stop is noticed.
 template <class T>
-void add_rows(const Table<T>& table, RowSet rows, const double* origin, double* sum,
-              double* square, const StopFlag& stop) {
+void add_rows(const Table<T>& table, RowSet rows, const double* origin, double* sum, double* square,
+              const StopFlag& stop) {
   constexpr std::int64_t piece = 4096;
   for (std::int64_t begin = 0; begin < rows.size; begin += piece) {
     check_stop(stop);

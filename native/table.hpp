@@ -54,9 +54,7 @@ struct Table {
   }
 
   /// Copy a row of another table.
-  void assign(std::int64_t i, const T* row) {
-    std::copy_n(row, width, tail.data() + i * width);
-  }
+  void assign(std::int64_t i, const T* row) { std::copy_n(row, width, tail.data() + i * width); }
 };
 
 }  // namespace lhtree

@@ -39,8 +39,8 @@ inline double find_impurity(double purity, LeftSide whole) {
 /// The same from the weights on its left; neither side may be empty.
 inline double find_impurity(LeftSide left, LeftSide whole) {
   const double right = whole.all - left.all, right_target = whole.target - left.target;
-  return find_impurity(
-      left.target * left.target / left.all + right_target * right_target / right, whole);
+  return find_impurity(left.target * left.target / left.all + right_target * right_target / right,
+                       whole);
 }
 
 inline LeftSide sum_left(const Scores& scores, double threshold) {
@@ -54,8 +54,8 @@ inline LeftSide sum_left(const Scores& scores, double threshold) {
 }
 
 /// Cut off the largest pure piece, or go through the middle.
-inline Threshold choose_pure(const Outside& targets, const Outside& others,
-                             const Extremes& target, const Extremes& rest, double gamma) {
+inline Threshold choose_pure(const Outside& targets, const Outside& others, const Extremes& target,
+                             const Extremes& rest, double gamma) {
   const double n1 = targets.below, n2 = targets.above, n3 = others.below, n4 = others.above;
   const double largest = std::max(std::max(n1, n2), std::max(n3, n4));
   if (largest > 0.0 && largest >= gamma) {
@@ -113,8 +113,8 @@ class GiniCutter {
     double scale = static_cast<double>(n_bins_) / (highest - lowest);
     if (!std::isfinite(scale) || !(scale > 0.0)) n_bins_ = 1, scale = 0.0;
     code_.resize(scores_.n_rows);
-    find_bins(scores_.score, scores_.n_rows, lowest, scale,
-              static_cast<std::int32_t>(n_bins_ - 1), code_.data());
+    find_bins(scores_.score, scores_.n_rows, lowest, scale, static_cast<std::int32_t>(n_bins_ - 1),
+              code_.data());
     std::int64_t n_targets[most_bins], n_rest[most_bins];
     count_codes(0, scores_.n_targets, n_targets);
     count_codes(scores_.n_targets, scores_.n_rows, n_rest);
@@ -151,7 +151,8 @@ class GiniCutter {
   /// least impurity found inside them.
   double sort_bins(double least) {
     row_.clear();
-    for (std::int64_t b = 0; b <= last_bin_; ++b) is_sorted_[b] = bound_[b] <= least + same_impurity;
+    for (std::int64_t b = 0; b <= last_bin_; ++b)
+      is_sorted_[b] = bound_[b] <= least + same_impurity;
     for (std::int64_t i = 0; i < scores_.n_rows; ++i)
       if (is_sorted_[code_[i]])
         row_.push_back({scores_.score[i], scores_.weight_of(i), i < scores_.n_targets});
@@ -212,8 +213,8 @@ class GiniCutter {
   std::int64_t n_bins_ = 1, last_bin_ = 0;
   LeftSide whole_;
   std::vector<std::uint8_t> code_;  // bin of each row
-  double target_[most_bins + 1];  // weighted targets before each bin, and all
-  double all_[most_bins + 1];     // weighted rows before each bin, and all
+  double target_[most_bins + 1];    // weighted targets before each bin, and all
+  double all_[most_bins + 1];       // weighted rows before each bin, and all
   std::int64_t size_[most_bins];
   double bound_[most_bins];
   bool is_sorted_[most_bins];

@@ -14,7 +14,7 @@ enum class Rule : std::int8_t { leaf = 0, n1 = 1, n2 = 2, n3 = 3, n4 = 4, middle
 
 /// One node of a tree that is being grown.
 struct Node {
-  std::int32_t left = -1;      // left child; right = left + 1; -1: leaf
+  std::int32_t left = -1;  // left child; right = left + 1; -1: leaf
   Rule rule = Rule::leaf;
   double threshold = 0.0;      // a split's constant; a leaf's share of targets
   double norm = 0.0;           // Euclidean length of a split's weights; 0 in a leaf
@@ -49,8 +49,8 @@ struct ForestView {
   const std::int32_t* feature;
   const double* weight;
   const double* center;
-  const double* threshold;            // [n_nodes]
-  const double* norm;                 // [n_nodes]
+  const double* threshold;  // [n_nodes]
+  const double* norm;       // [n_nodes]
 
   /// Ask for what a visit of the node will read first.
   void prefetch_node(std::int64_t node) const {
