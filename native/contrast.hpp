@@ -12,6 +12,7 @@
 // and 0.1 added to its diagonal.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <vector>
@@ -74,7 +75,12 @@ inline std::vector<double> find_fisher(const std::vector<PlaneColumn>& columns,
       x = i == j ? x + ridge : x * shrinkage;
     }
   }
-  if (!solve_cholesky(product, strength)) strength.clear();
+  if (!solve_cholesky(product, strength)) return {};
+  double strongest = 0.0;
+  for (const double value : strength) strongest = std::max(strongest, std::abs(value));
+  constexpr double smallest = 1e-10;  // of the strongest; less is rounding
+  for (double& value : strength)
+    if (std::abs(value) <= smallest * strongest) value = 0.0;
   return strength;
 }
 

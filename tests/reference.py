@@ -213,7 +213,10 @@ def solve_fisher(rows: Rows, feature: Ints, contrast: Floats, deviation: Floats)
     within = compute_covariance(Z[:, feature], weight) - np.outer(q * contrast, contrast)
     R = within / np.outer(deviation, deviation)
     R = np.where(np.eye(p, dtype=bool), R + 0.1, R * (total / (total + p)))
-    return solve(R, contrast / deviation)
+    a = solve(R, contrast / deviation)
+    if a is None:
+        return None
+    return np.where(np.abs(a) <= 1e-10 * np.abs(a).max(initial=0.0), 0.0, a)  # less is rounding
 
 
 def weigh_plane(rows: Rows, rules: Rules, statistics: Statistics, feature: Ints) -> Plane | None:

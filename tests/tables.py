@@ -68,6 +68,7 @@ rules = st.builds(
 
 new_rules = st.builds(
     reference.Rules,
+    alpha=st.sampled_from([0.0, 0.0, 0.45]),
     beta=st.sampled_from([0.0, 0.0, 0.45]),
     min_samples_split=st.sampled_from([2.0, 2.0, 5.0]),
     max_depth=st.sampled_from([None, None, 2]),

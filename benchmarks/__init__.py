@@ -1,0 +1,1 @@
+"""Measurements of lhtree and its peers; each prints and stores JSON lines."""
