@@ -28,6 +28,12 @@ struct PlaneColumn {
   ColumnMoments moments;
 };
 
+inline double find_strongest(const std::vector<double>& strength) {
+  double strongest = 0.0;
+  for (const double value : strength) strongest = std::max(strongest, std::abs(value));
+  return strongest;
+}
+
 /// Solve R a = b in place for a symmetric positive definite R, given by its lower
 /// triangle in rows; false if it is not positive definite.
 inline bool solve_cholesky(std::vector<double>& R, std::vector<double>& b) {
@@ -76,8 +82,7 @@ inline std::vector<double> find_fisher(const std::vector<PlaneColumn>& columns,
     }
   }
   if (!solve_cholesky(product, strength)) return {};
-  double strongest = 0.0;
-  for (const double value : strength) strongest = std::max(strongest, std::abs(value));
+  const double strongest = find_strongest(strength);
   constexpr double smallest = 1e-10;  // of the strongest; less is rounding
   for (double& value : strength)
     if (std::abs(value) <= smallest * strongest) value = 0.0;
@@ -88,8 +93,7 @@ inline std::vector<double> find_fisher(const std::vector<PlaneColumn>& columns,
 inline bool weigh_columns(const std::vector<PlaneColumn>& columns, const Rules& rules,
                           const std::vector<double>& strength, Terms& terms) {
   terms.clear();
-  double strongest = 0.0;
-  for (const double value : strength) strongest = std::max(strongest, std::abs(value));
+  const double strongest = find_strongest(strength);
   if (!(strongest > 0.0) || !std::isfinite(strongest)) return false;
   const auto weight_of = [&](std::size_t i) {
     if (std::abs(strength[i] / strongest) < rules.beta) return 0.0;
