@@ -88,7 +88,6 @@ class SampledSplitter {
 
  private:
   void start_node(const NodeRows& rows) {
-    check_stop(stop_);
     rows_ = rows;
     gather_weight(rows, row_weight_);
     weight_target_ = sum_weight(rows.target);
@@ -119,6 +118,7 @@ class SampledSplitter {
 
   /// Gather a column of the node's rows and sum it; false if it is constant there.
   bool read_column(std::int64_t j, std::vector<double>& values, ColumnMoments& moments) {
+    check_stop(stop_);
     const std::int64_t n_targets = rows_.target.size, n = rows_.size();
     if (static_cast<std::int64_t>(values.size()) < n) values.resize(n);
     double* value = values.data();
@@ -159,6 +159,7 @@ class SampledSplitter {
     const double* weight = row_weight_.empty() ? nullptr : row_weight_.data();
     for (std::int64_t begin = 0; begin < rows_.size(); begin += block) {
       const std::int64_t n = std::min(block, rows_.size() - begin);
+      check_stop(stop_);
       for (std::size_t i = 0; i < p; ++i)
         for (std::size_t j = 0; j < i; ++j)
           product_[i * p + j] += multiply_values(
@@ -212,6 +213,7 @@ class SampledSplitter {
 
   /// Cut the trial's projections; it becomes the best if it is purer.
   void try_trial(const double* score, Split& best) {
+    check_stop(stop_);
     const double* weight = row_weight_.empty() ? nullptr : row_weight_.data();
     const std::int64_t n_targets = rows_.target.size;
     trial_.target = find_extremes(score, n_targets);

@@ -70,10 +70,11 @@ def test_other_python_threads_run_during_a_fit(long_fit):
     assert n_ticks > elapsed / 0.005 / 10  # with the lock held there would be next to none
 
 
+@pytest.mark.parametrize("preset", ["accurate", "paper"])
 @pytest.mark.parametrize("n_jobs", [1, 2])
-def test_ctrl_c_ends_a_fit_at_once_and_leaves_the_model_alone(long_fit, n_jobs):
+def test_ctrl_c_ends_a_fit_at_once_and_leaves_the_model_alone(long_fit, n_jobs, preset):
     model, X, y = long_fit
-    model = clone(model).set_params(n_jobs=n_jobs)
+    model = clone(model).set_params(n_jobs=n_jobs, preset=preset)
     sent = []
 
     def interrupt():

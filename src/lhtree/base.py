@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-import sys
 import warnings
 from contextlib import contextmanager
 from typing import NamedTuple
@@ -18,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from lhtree import _core, parameters
 from lhtree.progress import Progress
+from lhtree.rows import TrainingRows, check_overflow, keep_positive, weigh_classes
 from lhtree.tree import (
     CONTRASTS,
     NO_MAX_DEPTH,
@@ -28,7 +27,7 @@ from lhtree.tree import (
     join_forests,
 )
 from lhtree.vote import find_probabilities
-from lhtree.weights import check_range, find_class_weight, resolve_sample_weight
+from lhtree.weights import resolve_sample_weight
 
 try:  # scikit-learn 1.9 and later
     from sklearn.callback import CallbackSupportMixin, with_callbacks
@@ -53,25 +52,6 @@ class Draw(NamedTuple):
     bootstrap: bool
 
 
-class TrainingRows(NamedTuple):
-    """The rows of positive weight, ready to grow from."""
-
-    X: np.ndarray
-    code: np.ndarray  # class of each row
-    weight: np.ndarray | None  # None: every row counts once
-    number: np.ndarray  # position of each row in the caller's X
-
-    @property
-    def weight_sum(self):
-        """Weighted number of rows."""
-        return len(self.X) if self.weight is None else self.weight.sum()
-
-    @property
-    def weight_max(self):
-        """Largest weight of a row."""
-        return 1.0 if self.weight is None else self.weight.max()
-
-
 @contextmanager
 def _restored_on_error(estimator):
     """Leave the estimator as it was if the block raises."""
@@ -82,38 +62,6 @@ def _restored_on_error(estimator):
         vars(estimator).clear()
         vars(estimator).update(before)
         raise
-
-
-def _keep_positive(rows):
-    """Drop the rows that do not count."""
-    if rows.weight is None or rows.weight.all():
-        return rows
-    return TrainingRows(*(field[rows.weight > 0] for field in rows))
-
-
-def _weigh_classes(rows, class_weight, classes):
-    """Multiply the weights of the rows by those of their classes."""
-    factor = find_class_weight(class_weight, classes, rows.code, rows.weight)
-    if factor is None:
-        return rows
-    weight = factor[rows.code] * (1.0 if rows.weight is None else rows.weight)
-    if not weight.any():
-        raise ValueError(f"class_weight={class_weight!r} leaves no row with a positive weight.")
-    check_range("class_weight times sample_weight", weight)
-    return _keep_positive(rows._replace(weight=weight))
-
-
-def _check_overflow(X, names, weight_sum):
-    """Refuse columns whose weighted sums of squares leave the range of doubles."""
-    limit = math.sqrt(sys.float_info.max) / 4 / weight_sum
-    columns = _core.find_beyond(X, limit)
-    if len(columns):
-        listed = ", ".join(str(j if names is None else names[j]) for j in columns[:5])
-        more = f" and {len(columns) - 5} more" if len(columns) > 5 else ""
-        raise ValueError(
-            f"X has values beyond {limit:.1e}, whose squares overflow, in column {listed}{more}; "
-            "divide them by a constant."
-        )
 
 
 class HyperplaneTrees(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
@@ -169,16 +117,16 @@ class HyperplaneTrees(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         if n_old:
             self._check_warm_start(classes)
         weight = resolve_sample_weight(sample_weight, len(X))
-        rows = _keep_positive(TrainingRows(X, code.astype(np.int32), weight, np.arange(len(X))))
+        rows = keep_positive(TrainingRows(X, code.astype(np.int32), weight, np.arange(len(X))))
         names = getattr(self, "feature_names_in_", None)
-        _check_overflow(rows.X, names, rows.weight_sum)
+        check_overflow(rows.X, names, rows.weight_sum)
         n_weighted = rows.weight_sum  # class weights change no number of rows
         scale = self._find_scale(rows, n_old)
         if not self._balances_members:
-            rows = _weigh_classes(rows, self.class_weight, classes)
+            rows = weigh_classes(rows, self.class_weight, classes)
         draw = self._find_draw(len(rows.X), n_old)
         # With replacement, one row may be all that a member draws.
-        _check_overflow(rows.X, names, max(rows.weight_sum, draw.n_draws * rows.weight_max))
+        check_overflow(rows.X, names, max(rows.weight_sum, draw.n_draws * rows.weight_max))
         seed = self._seed if n_old else self._find_seed()
         plan = self._plan(rows, n_weighted, draw, seed, n_old, len(classes))
         progress.n_trees_per_member = len(plan.target)

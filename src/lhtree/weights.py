@@ -69,7 +69,7 @@ def check_range(name: str, weight: Floats) -> None:
 
 
 def find_class_weight(
-    class_weight: Any, classes: NDArray[Any], code: NDArray[np.intp], weight: Floats | None
+    class_weight: Any, classes: NDArray[Any], code: NDArray[Any], weight: Floats | None
 ) -> Floats | None:
     """Return the factor of each class, or None if it is one for all.
 

@@ -1,0 +1,66 @@
+"""The rows that a fit grows from, and their weights."""
+
+from __future__ import annotations
+
+import math
+import sys
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lhtree import _core
+from lhtree.tree import Floats
+from lhtree.weights import check_range, find_class_weight
+
+
+class TrainingRows(NamedTuple):
+    """The rows of positive weight, ready to grow from."""
+
+    X: NDArray[Any]
+    code: NDArray[np.int32]  # class of each row
+    weight: Floats | None  # None: every row counts once
+    number: NDArray[np.intp]  # position of each row in the caller's X
+
+    @property
+    def weight_sum(self) -> float:
+        """Weighted number of rows."""
+        return len(self.X) if self.weight is None else float(self.weight.sum())
+
+    @property
+    def weight_max(self) -> float:
+        """Largest weight of a row."""
+        return 1.0 if self.weight is None else float(self.weight.max())
+
+
+def keep_positive(rows: TrainingRows) -> TrainingRows:
+    """Drop the rows that do not count."""
+    if rows.weight is None or rows.weight.all():
+        return rows
+    kept = rows.weight > 0
+    return TrainingRows(rows.X[kept], rows.code[kept], rows.weight[kept], rows.number[kept])
+
+
+def weigh_classes(rows: TrainingRows, class_weight: Any, classes: NDArray[Any]) -> TrainingRows:
+    """Multiply the weights of the rows by those of their classes."""
+    factor = find_class_weight(class_weight, classes, rows.code, rows.weight)
+    if factor is None:
+        return rows
+    weight = factor[rows.code] * (1.0 if rows.weight is None else rows.weight)
+    if not weight.any():
+        raise ValueError(f"class_weight={class_weight!r} leaves no row with a positive weight.")
+    check_range("class_weight times sample_weight", weight)
+    return keep_positive(rows._replace(weight=weight))
+
+
+def check_overflow(X: NDArray[Any], names: NDArray[Any] | None, weight_sum: float) -> None:
+    """Refuse columns whose weighted sums of squares leave the range of doubles."""
+    limit = math.sqrt(sys.float_info.max) / 4 / weight_sum
+    columns = _core.find_beyond(X, limit)
+    if len(columns):
+        listed = ", ".join(str(j if names is None else names[j]) for j in columns[:5])
+        more = f" and {len(columns) - 5} more" if len(columns) > 5 else ""
+        raise ValueError(
+            f"X has values beyond {limit:.1e}, whose squares overflow, in column {listed}{more}; "
+            "divide them by a constant."
+        )
