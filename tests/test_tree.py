@@ -239,6 +239,20 @@ def test_answers_are_the_references(table, rules, kind):
 
 @settings(max_examples=100)
 @given(tables.integer_tables(), tables.rules, st.booleans())
+def test_few_rows_are_answered_like_many(table, rules, by_margin):
+    # Few rows walk another way; on integers, many lie exactly on a hyperplane.
+    Z, is_target = table
+    Z, is_target = np.concatenate([Z] * 5), np.concatenate([is_target] * 5)
+    forest = grow(Z, is_target, None, rules).forest
+    many = forest.vote(Z, n_classes=2, by_margin=by_margin)
+    for i in range(len(Z) // 5):
+        few = forest.vote(Z[i : i + 1], n_classes=2, by_margin=by_margin)
+        for a, b in zip(few, many, strict=True):
+            assert_array_equal(a, b[i : i + 1])
+
+
+@settings(max_examples=100)
+@given(tables.integer_tables(), tables.rules, st.booleans())
 def test_float32_gives_the_model_of_float64(table, rules, is_wide):
     Z, is_target = table
     Z = np.tile(Z, (1, 5)) * 0.1 if is_wide else Z * 0.1
