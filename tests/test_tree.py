@@ -318,6 +318,16 @@ def test_leaf_line_by_hand():
     assert_allclose(vote, [0, 0.5, 0.7, 1])
 
 
+def test_a_leaf_whose_parts_are_infinite_answers_its_share():
+    # Slopes of 1e157 in two columns of opposite sign: far away, inf - inf says nothing.
+    x = np.array([-1.0, -1.0, 1.0, 1.0, 1.0]) * 1e-158
+    Z = np.column_stack([x, -x])
+    tree = grow(Z, np.array([False, True, True, True, False]), None, reference.Rules(max_depth=0))
+    assert np.abs(tree.terms(0)[1]).min() > 1e155
+    vote = tree.forest.vote(np.array([[1e154, 1e154], [0.0, 0.0]]), n_classes=2)[0][:, 1]
+    assert_array_equal(vote[0], tree.share[0])
+
+
 def test_tight_clusters_far_from_each_other_keep_their_digits():
     # Within a cluster the columns vary by 1e-9 about 1 or -1: their squares do not.
     rng = np.random.default_rng(5)

@@ -73,7 +73,6 @@ MUTATIONS = (
     in_core("min-samples-above", "weight_sum < rules_.min_samples_split",
             "weight_sum <= rules_.min_samples_split"),
     in_core("equal-projections", "if (lowest == highest) return false;", ""),
-    in_core("equal-projections-trial", "if (lowest == highest) return;", ""),
     in_core("min-weight-of-right", "left >= min_weight && whole - left >= min_weight",
             "left >= min_weight"),
     in_core("min-weight-of-right-trial",
