@@ -284,12 +284,23 @@ class HyperplaneTrees(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         rows = np.require(rows, requirements="A")
         return (rows, *labels) if y else rows
 
-    def _validate_rows(self, X):
-        """Return rows to answer.
+    def encode_rows(self, X):
+        """Return the table that the trees see.
 
         A plain array that needs no change passes at once: for a single row,
         scikit-learn's checks take longer than the answer.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows with the columns of the training data.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_columns)
+            The columns that ``column_names_`` names, in raw units.
         """
+        check_is_fitted(self)
         is_plain = (
             type(X) is np.ndarray
             and X.dtype in (np.float64, np.float32)
@@ -332,7 +343,7 @@ class HyperplaneTrees(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             Probabilities in the order of ``classes_``; rows sum to one.
         """
         check_is_fitted(self)
-        return self._find_probabilities(self._vote(self._validate_rows(X)), self._n_members)
+        return self._find_probabilities(self._vote(self.encode_rows(X)), self._n_members)
 
     def predict_log_proba(self, X):
         """Return the logarithm of the class probabilities.
@@ -380,7 +391,7 @@ class HyperplaneTrees(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         """
         check_is_fitted(self)
         return self.forest_.apply(
-            self._validate_rows(X), n_threads=parameters.count_threads(self.n_jobs)
+            self.encode_rows(X), n_threads=parameters.count_threads(self.n_jobs)
         )
 
     def decision_path(self, X):
@@ -434,6 +445,21 @@ class HyperplaneTrees(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         """
         check_is_fitted(self)
         return int(np.count_nonzero(self.forest_.left < 0))
+
+    @property
+    def column_names_(self):
+        """Names of the columns that the trees see.
+
+        Returns
+        -------
+        list of str
+            ``feature_names_in_``, or x0, x1, ... where `X` had no names.
+        """
+        check_is_fitted(self)
+        names = getattr(self, "feature_names_in_", None)
+        if names is None:
+            return [f"x{j}" for j in range(self.n_features_in_)]
+        return [str(name) for name in names]
 
     @property
     def trees_(self):
