@@ -1,0 +1,18 @@
+"""Numbers that explain a fitted model; no plotting library is needed.
+
+What a model consists of: :func:`split_table`, :func:`split_view`. Why it answers as
+it does: :func:`explain_rows`. All of them read ``model.forest_`` and never change it.
+"""
+
+from lhtree.explain.contributions import Explanation, explain_rows
+from lhtree.explain.paths import Path
+from lhtree.explain.splits import SplitView, split_table, split_view
+
+__all__ = [
+    "Explanation",
+    "Path",
+    "SplitView",
+    "explain_rows",
+    "split_table",
+    "split_view",
+]

@@ -1,0 +1,171 @@
+"""What each feature adds to the votes for a row."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lhtree.explain import reading
+from lhtree.explain.paths import Path, find_paths
+from lhtree.tree import Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Explanation:
+    """What each column adds to the votes for some rows.
+
+    ``base + contribution.sum(axis=-1)`` is ``vote``.
+
+    Parameters
+    ----------
+    base : ndarray of float64, shape (n_classes,)
+        Vote for each class before anything is known of a row: the share of the class
+        at the roots.
+    contribution : ndarray of float64, shape (n_rows, n_classes, n_columns)
+        What each column adds to the vote for each class.
+    vote : ndarray of float64, shape (n_rows, n_classes)
+        Mean membership over the trees of each class.
+    column_names : list of str
+        Names of the columns: those that the trees see, ``model.column_names_``.
+    classes : ndarray of shape (n_classes,)
+        Class labels.
+    feature_names : list of str
+        Names of the features of `X`; a category has one feature and many columns.
+    source : ndarray of int64, shape (n_columns,)
+        Position in `feature_names` of the feature that each column is made from.
+    table : ndarray of shape (n_rows, n_columns), or None
+        The rows as the trees see them, in raw units; None after :meth:`by_feature`.
+    paths : tuple of tuple of Path, or None
+        ``paths[i][k]`` is the way of row i through tree k; None unless asked for.
+    """
+
+    base: Floats
+    contribution: Floats
+    vote: Floats
+    column_names: list[str]
+    classes: NDArray[Any]
+    feature_names: list[str]
+    source: NDArray[np.int64]
+    table: NDArray[Any] | None = None
+    paths: tuple[tuple[Path, ...], ...] | None = None
+
+    def by_feature(self) -> Explanation:
+        """Return the same with the columns of each feature added up.
+
+        Returns
+        -------
+        Explanation
+            Its columns are the features of `X`; it has no paths.
+        """
+        n_features = len(self.feature_names)
+        total = np.zeros((*self.vote.shape, n_features))
+        for j, feature in enumerate(self.source):
+            total[..., feature] += self.contribution[..., j]
+        return replace(
+            self,
+            contribution=total,
+            column_names=list(self.feature_names),
+            source=np.arange(n_features),
+            table=None,
+            paths=None,
+        )
+
+
+def explain_rows(model: Any, X: Any, *, paths: bool = False) -> Explanation:
+    """Return what each column adds to the votes for each row.
+
+    Every tree starts from the share of its target class at the root. At each split on
+    the way of a row the share changes; the change is divided among the columns of the
+    split in proportion to ``|weight * (value - mean of the split's rows)|``. The leaf
+    adds its linear parts, and what clipping to [0, 1] cuts off is divided in the same
+    proportion. A missing value has no part. Only where no column has a part (the row
+    lies at the mean, or all its values are missing) the change is divided in proportion
+    to ``|weight|``. So the sum over the columns leads from ``base`` to ``vote`` exactly;
+    for forests both are averages over the trees.
+
+    Parameters
+    ----------
+    model : LHTClassifier or LHForestClassifier
+        A fitted model.
+    X : array-like of shape (n_rows, n_features)
+        Rows with the columns of the training data.
+    paths : bool, default=False
+        Whether to tell the way of each row through each tree; they are large.
+
+    Returns
+    -------
+    Explanation
+        Base values, contributions and votes.
+
+    Notes
+    -----
+    The vote is the mean membership over the trees of a class. ``predict_proba`` is
+    made of it: it adds the tie-break, divides by the sum over classes, and applies
+    calibration where the model has one. A model with ``voting="margin"`` weighs the
+    memberships by distances when it predicts; explained is the plain membership vote.
+
+    Two classes have the trees of the second class only: the numbers of the first
+    mirror them.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from lhtree import LHTClassifier
+    >>> from lhtree.explain import explain_rows
+    >>> X, y = load_wine(return_X_y=True, as_frame=True)
+    >>> explanation = explain_rows(LHTClassifier().fit(X, y), X.iloc[:1])
+    >>> float(explanation.base[0].round(3)), float(explanation.vote[0, 0])
+    (0.331, 1.0)
+    >>> explanation.column_names[explanation.contribution[0, 0].argmax()]
+    'alcohol'
+    """
+    reading.check_model(model)
+    if not isinstance(paths, bool | np.bool_):
+        raise ValueError(f"paths must be True or False, got {paths!r}.")
+    table = model.encode_rows(X)
+    forest, n_classes = model.forest_, model.n_classes_
+    n_members = len(forest) // reading.count_trees_per_member(model)
+    leaf = model.apply(X)
+    vote, contribution = _sum_trees(model, table, leaf)
+    root = forest.tree_start[:-1]
+    base: Floats = np.bincount(forest.target, forest.share[root], n_classes) / n_members
+    vote, contribution = vote / n_members, contribution / n_members
+    if n_classes == 2:  # only the trees of the second class exist
+        base[0], vote[:, 0] = 1 - base[1], 1 - vote[:, 1]
+        contribution[:, 0] = -contribution[:, 1]
+    return Explanation(
+        base=base,
+        contribution=contribution,
+        vote=vote,
+        column_names=list(model.column_names_),
+        classes=model.classes_,
+        feature_names=reading.find_feature_names(model),
+        source=reading.find_source(model),
+        table=table,
+        paths=find_paths(model, table, leaf) if paths else None,
+    )
+
+
+def _sum_trees(model: Any, table: NDArray[Any], leaf: Any) -> tuple[Floats, Floats]:
+    """Return the sums of memberships and contributions over the trees of each class."""
+    vote = np.zeros((len(table), model.n_classes_))
+    contribution = np.zeros((*vote.shape, table.shape[1]))
+    for i, row in enumerate(find_paths(model, table, leaf)):
+        for path in row:
+            k = int(model.forest_.target[path.tree])
+            vote[i, k] += path.membership
+            change = np.diff(path.share)
+            for step, node in enumerate(path.node):
+                size = np.abs(path.contribution[step])
+                if not size.any():
+                    feature, weight, *_ = model.forest_[path.tree].terms(int(node))
+                    size[feature] = np.abs(weight)
+                contribution[i, k] += change[step] * size / size.sum()
+            part = path.leaf_contribution
+            if part.any():
+                cut = path.membership - path.share[-1] - part.sum()
+                contribution[i, k] += part + cut * np.abs(part) / np.abs(part).sum()
+    return vote, contribution

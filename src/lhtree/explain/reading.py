@@ -1,0 +1,120 @@
+"""What all explanations ask of a model: its names, trees and rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lhtree.base import HyperplaneTrees
+from lhtree.tree import Floats, Forest, Tree
+
+MOST_EXTREME = 1e154  # the core moves numbers beyond it to it
+RULE_NAMES = ("leaf", "N1", "N2", "N3", "N4", "e", "gini")
+
+
+def check_model(model: Any) -> None:
+    """Refuse what is no fitted classifier of this package."""
+    if not isinstance(model, HyperplaneTrees):
+        raise TypeError(
+            "model must be a fitted LHTClassifier or LHForestClassifier, got "
+            f"{type(model).__name__}; of a pipeline, give the last step and transformed rows."
+        )
+    model.column_names_  # raises NotFittedError  # noqa: B018
+
+
+def check_number(name: str, value: Any, least: int, most: int) -> int:
+    """Return an integer in ``least ... most``; negative numbers do not count from the end."""
+    is_integer = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    if not is_integer or not least <= value <= most:
+        raise ValueError(
+            f"{name} must be an integer from {least} to {most}, got {value!r}."
+            if most >= least
+            else f"{name}={value!r} cannot be had: there is none."
+        )
+    return int(value)
+
+
+def find_tree(model: Any, number: Any) -> Tree:
+    """Return a tree of the model by its number."""
+    forest: Forest = model.forest_
+    return forest[check_number("tree", number, 0, len(forest) - 1)]
+
+
+def find_split(tree: Tree, node: Any) -> int:
+    """Return the number of a split of the tree."""
+    number = check_number("node", node, 0, tree.n_nodes - 1)
+    if tree.left[number] < 0:
+        split = np.flatnonzero(tree.left >= 0)
+        remedy = f"its splits are {join_few(split.tolist())}" if len(split) else "it has no split"
+        raise ValueError(f"node={number} of tree {tree.number} is a leaf; {remedy}.")
+    return number
+
+
+def join_few(values: list[Any], most: int = 8) -> str:
+    """List some values in one line."""
+    more = f", ... ({len(values)} in all)" if len(values) > most else ""
+    return ", ".join(map(str, values[:most])) + more
+
+
+def find_class(model: Any, label: Any) -> int:
+    """Return the index of a class label."""
+    position = np.flatnonzero(model.classes_ == label)
+    if len(position) != 1:
+        raise ValueError(
+            f"{label!r} is no class of the model; its classes are "
+            f"{join_few(model.classes_.tolist())}."
+        )
+    return int(position[0])
+
+
+def count_trees_per_member(model: Any) -> int:
+    """Return how many trees a member has: one per class, or one for two classes."""
+    return 1 if model.n_classes_ == 2 else int(model.n_classes_)
+
+
+def find_feature_names(model: Any) -> list[str]:
+    """Return the names of the columns of the caller's `X`."""
+    names = getattr(model, "feature_names_in_", None)
+    if names is None:
+        return [f"x{j}" for j in range(model.n_features_in_)]
+    return [str(name) for name in names]
+
+
+def find_source(model: Any) -> NDArray[np.int64]:
+    """Return, for each column that the trees see, the feature it is made from."""
+    source = getattr(model, "column_source_", None)
+    if source is None:
+        source = np.arange(model.forest_.n_features)
+    return np.asarray(source, dtype=np.int64)
+
+
+def standardize(forest: Forest, table: NDArray[Any]) -> Floats:
+    """Return encoded rows in the units of the trees; NaN stays where a value is missing."""
+    with np.errstate(over="ignore"):
+        Z = (table.astype(np.float64) - forest.column_mean) / forest.column_deviation
+    return np.clip(Z, -MOST_EXTREME, MOST_EXTREME)
+
+
+def find_parts(tree: Tree, node: int, Z: Floats) -> tuple[NDArray[np.int32], Floats]:
+    """Return the columns of a node's terms and what each adds: weight times (z - center).
+
+    A missing value adds nothing.
+    """
+    feature, weight, center, _ = tree.terms(node)
+    part = Z[:, feature] - center
+    part[np.isnan(part)] = 0.0
+    with np.errstate(over="ignore"):  # slopes of nearly constant columns, far away
+        return feature, part * weight
+
+
+def project(tree: Tree, node: int, Z: Floats) -> Floats:
+    """Return the projections of rows at a node, added up as the core does, bit for bit."""
+    feature, weight, center, _ = tree.terms(node)
+    lanes = np.zeros((8, len(Z)))
+    for j, w, c in zip(feature, weight, center, strict=True):
+        lanes[j % 8] += w * np.where(np.isnan(Z[:, j]), c, Z[:, j])
+    halves = lanes[:4] + lanes[4:]
+    score: Floats = (halves[0] + halves[2]) + (halves[1] + halves[3])
+    return score

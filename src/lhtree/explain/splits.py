@@ -1,0 +1,246 @@
+"""The splits of a model as data: a table of all, and a close view of one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lhtree.explain import reading
+from lhtree.tree import Floats, Ints, Tree
+
+
+def split_table(model: Any, *, n_features: int = 5) -> Any:
+    """Return all splits of a model, one row each.
+
+    Parameters
+    ----------
+    model : LHTClassifier or LHForestClassifier
+        A fitted model.
+    n_features : int, default=5
+        How many features to name per split, those with the largest weights first.
+
+    Returns
+    -------
+    pandas.DataFrame or dict of str to ndarray
+        A frame if pandas is installed, otherwise its columns: ``tree`` (position in
+        ``trees_``), ``member``, ``target`` (label of the class that the tree separates
+        from the rest), ``node``, ``depth``, ``n_samples`` and ``weight_sum`` (training
+        rows and their weights), ``share`` (of targets among them), ``rule`` (what chose
+        the threshold: N1 to N4 for a pure piece, e for the middle, gini),
+        ``threshold``, ``threshold_raw``, and for k = 1 to `n_features` ``feature_k``,
+        ``weight_k`` and ``raw_weight_k``. A split with fewer features has None and NaN
+        in the rest.
+
+    Notes
+    -----
+    A row goes left where the sum of weight times value is below the threshold.
+    ``threshold`` and ``weight_k`` are for standardised columns, ``threshold_raw`` and
+    ``raw_weight_k`` for the columns as they came; both describe the same plane. With
+    ``standardize=False`` they are the same numbers.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from lhtree import LHTClassifier
+    >>> from lhtree.explain import split_table
+    >>> X, y = load_wine(return_X_y=True, as_frame=True)
+    >>> table = split_table(LHTClassifier().fit(X, y), n_features=2)
+    >>> table["feature_1"][0], table["rule"][0]
+    ('proline', 'N3')
+    """
+    reading.check_model(model)
+    reading.check_number("n_features", n_features, 1, np.iinfo(np.int64).max)
+    forest = model.forest_
+    split = np.flatnonzero(forest.left >= 0)
+    tree = np.repeat(np.arange(len(forest)), np.diff(forest.tree_start))[split]
+    node = split - forest.tree_start[tree]
+    columns: dict[str, NDArray[Any]] = {
+        "tree": tree,
+        "member": tree // reading.count_trees_per_member(model),
+        "target": model.classes_[forest.target[tree]],
+        "node": node,
+        "depth": forest.find_depth()[split],
+        "n_samples": forest.n_samples[split],
+        "weight_sum": forest.weight_sum[split],
+        "share": forest.share[split],
+        "rule": np.array(reading.RULE_NAMES, dtype=object)[forest.rule[split]],
+        "threshold": forest.threshold[split],
+    }
+    columns.update(_tabulate_terms(model, tree, node, n_features))
+    return _to_frame(columns)
+
+
+def _tabulate_terms(model: Any, tree: Ints, node: Ints, k: int) -> dict[str, NDArray[Any]]:
+    """Return the raw threshold and the `k` strongest features of the given splits."""
+    forest, n = model.forest_, len(tree)
+    k = min(k, forest.n_features)
+    name = np.array(model.column_names_, dtype=object)
+    strongest = np.full((k, n), None, dtype=object)
+    weights, raw_weights = np.full((2, k, n), np.nan)
+    shift = np.empty(n)
+    for i in range(n):
+        feature, weight, *_ = forest[tree[i]].terms(node[i])
+        raw = weight / forest.column_deviation[feature]
+        shift[i] = raw @ forest.column_mean[feature]
+        order = np.argsort(-np.abs(weight), kind="stable")[:k]
+        strongest[: len(order), i] = name[feature[order]]
+        weights[: len(order), i] = weight[order]
+        raw_weights[: len(order), i] = raw[order]
+    split = forest.tree_start[tree] + node
+    columns: dict[str, NDArray[Any]] = {"threshold_raw": forest.threshold[split] + shift}
+    for rank in range(k):
+        columns[f"feature_{rank + 1}"] = strongest[rank]
+        columns[f"weight_{rank + 1}"] = weights[rank]
+        columns[f"raw_weight_{rank + 1}"] = raw_weights[rank]
+    return columns
+
+
+def _to_frame(columns: dict[str, NDArray[Any]]) -> Any:
+    try:
+        import pandas as pd
+    except ModuleNotFoundError:
+        return columns
+    return pd.DataFrame(columns)
+
+
+@dataclass(frozen=True, eq=False)
+class SplitView:
+    """How one split separates the rows that reach it.
+
+    Parameters
+    ----------
+    tree, node : int
+        Which split.
+    target : object
+        Label of the class that the tree separates from the rest.
+    row : ndarray of int64, shape (n_reaching,)
+        Positions in `X` of the rows that reach the split.
+    projection : ndarray of float64, shape (n_reaching,)
+        Their weighted sums, in standardised units.
+    is_target : ndarray of bool, shape (n_reaching,)
+        Whether they belong to the target class.
+    is_right : ndarray of bool, shape (n_reaching,)
+        Whether they go right: their projection is not below the threshold.
+    threshold : float
+        Constant of the split.
+    extremes : ndarray of float64, shape (4,)
+        Least and largest projection of the targets, then of the rest, in training.
+    rule : str
+        What chose the threshold: N1 to N4 for a pure piece, e for the middle, gini.
+    pure_side : str
+        Side on which all training rows were targets, or all were of the rest:
+        "left", "right", "both" or "none".
+    n_samples : int
+        Training rows that reached the split.
+    share : float
+        Weighted share of targets among them.
+    """
+
+    tree: int
+    node: int
+    target: Any
+    row: Ints
+    projection: Floats
+    is_target: NDArray[np.bool_]
+    is_right: NDArray[np.bool_]
+    threshold: float
+    extremes: Floats
+    rule: str
+    pure_side: str
+    n_samples: int
+    share: float
+
+
+def split_view(model: Any, tree: int, node: int, X: Any, y: Any) -> SplitView:
+    """Return what a split does to the rows that reach it.
+
+    Parameters
+    ----------
+    model : LHTClassifier or LHForestClassifier
+        A fitted model.
+    tree : int
+        Position of the tree in ``trees_``.
+    node : int
+        Number of the split in the tree; 0 is the root.
+    X : array-like of shape (n_rows, n_features)
+        Rows with the columns of the training data.
+    y : array-like of shape (n_rows,)
+        Their class labels.
+
+    Returns
+    -------
+    SplitView
+        The rows that reach the split, their projections, and the split's constants.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from lhtree import LHTClassifier
+    >>> from lhtree.explain import split_view
+    >>> X, y = load_wine(return_X_y=True)
+    >>> view = split_view(LHTClassifier().fit(X, y), 0, 0, X, y)
+    >>> view.rule, view.pure_side, int(view.is_right.sum()), int(view.is_target.sum())
+    ('N3', 'left', 70, 59)
+    """
+    reading.check_model(model)
+    chosen = reading.find_tree(model, tree)
+    number = reading.find_split(chosen, node)
+    table = model.encode_rows(X)
+    labels = _check_labels(model, y, len(table))
+    row = np.flatnonzero(_find_reaching(chosen, number, model.apply(X)[:, chosen.number]))
+    projection = reading.project(chosen, number, reading.standardize(model.forest_, table[row]))
+    threshold, extremes = float(chosen.threshold[number]), chosen.extremes[number]
+    return SplitView(
+        tree=chosen.number,
+        node=number,
+        target=model.classes_[chosen.target],
+        row=row,
+        projection=projection,
+        is_target=labels[row] == model.classes_[chosen.target],
+        is_right=projection >= threshold,
+        threshold=threshold,
+        extremes=extremes,
+        rule=reading.RULE_NAMES[chosen.rule[number]],
+        pure_side=_find_pure_side(threshold, extremes),
+        n_samples=int(chosen.n_samples[number]),
+        share=float(chosen.share[number]),
+    )
+
+
+def _find_pure_side(threshold: float, extremes: Floats) -> str:
+    """Name the side that holds but one class, from the extremes of both."""
+    least_target, most_target, least_rest, most_rest = extremes
+    left = not (least_target < threshold and least_rest < threshold)
+    right = not (most_target >= threshold and most_rest >= threshold)
+    return {(True, True): "both", (True, False): "left", (False, True): "right"}.get(
+        (left, right), "none"
+    )
+
+
+def _find_reaching(tree: Tree, node: int, leaf: Ints) -> NDArray[np.bool_]:
+    """Return whether each row, by its leaf, passes a node."""
+    is_below = np.zeros(tree.n_nodes, dtype=bool)
+    is_below[node] = True
+    for parent in range(node, tree.n_nodes):  # a child comes after its parent
+        if is_below[parent] and tree.left[parent] >= 0:
+            is_below[tree.left[parent] : tree.left[parent] + 2] = True
+    return is_below[leaf]
+
+
+def _check_labels(model: Any, y: Any, n_rows: int) -> NDArray[Any]:
+    labels = np.asarray(y)
+    if labels.shape != (n_rows,):
+        raise ValueError(
+            f"y must have one label for each of the {n_rows} rows of X, got the shape "
+            f"{labels.shape}."
+        )
+    unknown = np.setdiff1d(labels, model.classes_)
+    if len(unknown):
+        raise ValueError(
+            f"y has {reading.join_few(unknown.tolist())}, but the model's classes are "
+            f"{reading.join_few(model.classes_.tolist())}."
+        )
+    return labels
