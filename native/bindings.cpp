@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "explain.hpp"
 #include "forest.hpp"
 #include "predict.hpp"
 #include "scale.hpp"
@@ -307,18 +308,27 @@ void run_blocks(const ForestView& forest, std::int64_t n_rows, std::int64_t n_th
             poll);
 }
 
+void check_targets(const ForestHandle& forest, std::int64_t n_classes) {
+  for (std::size_t k = 0; k < forest.target.size(); ++k)
+    if (forest.target(k) < 0 || forest.target(k) >= n_classes)
+      throw std::invalid_argument("a tree's target is no class");
+}
+
+template <class T>
+void check_rows(const ForestHandle& forest, const Input<T, 2>& X) {
+  check_not_empty(X);
+  check_length(forest.mean.size(), X.shape(1), "column_mean");
+}
+
 template <class T>
 std::tuple<Output<double, 2>, Output<double, 2>, Output<double, 1>> vote(
     nb::handle forest_object, const Input<T, 2>& X, std::int64_t n_classes, bool by_margin,
     const std::optional<Input<std::uint64_t, 2>>& left_out, std::int64_t n_trees_per_member,
     std::int64_t n_threads) {
   const ForestHandle forest(forest_object);
-  check_not_empty(X);
-  check_length(forest.mean.size(), X.shape(1), "column_mean");
+  check_rows(forest, X);
   const std::size_t n_rows = X.shape(0);
-  for (std::size_t k = 0; k < forest.target.size(); ++k)
-    if (forest.target(k) < 0 || forest.target(k) >= n_classes)
-      throw std::invalid_argument("a tree's target is no class");
+  check_targets(forest, n_classes);
   LeftOut bits;
   if (left_out) {
     if (n_trees_per_member < 1 || left_out->shape(1) * 64 < n_rows ||
@@ -343,8 +353,7 @@ template <class T>
 Output<std::int64_t, 2> apply(nb::handle forest_object, const Input<T, 2>& X,
                               std::int64_t n_threads) {
   const ForestHandle forest(forest_object);
-  check_not_empty(X);
-  check_length(forest.mean.size(), X.shape(1), "column_mean");
+  check_rows(forest, X);
   const std::size_t n_rows = X.shape(0), n_trees = forest.target.size();
   std::vector<std::int64_t> leaf(n_rows * n_trees);
   const ForestView view = forest.view();
@@ -353,6 +362,31 @@ Output<std::int64_t, 2> apply(nb::handle forest_object, const Input<T, 2>& X,
                apply_rows(view, X.data(), range, forest.scaling(), leaf.data(), stop);
              });
   return to_numpy<std::int64_t, 2>(std::move(leaf), {n_rows, n_trees});
+}
+
+/// Sums over the trees of each class: memberships, and what each column adds to them.
+template <class T>
+std::pair<Output<double, 2>, Output<double, 3>> explain(nb::handle forest_object,
+                                                        const Input<T, 2>& X, std::size_t n_classes,
+                                                        std::int64_t n_threads) {
+  const ForestHandle forest(forest_object);
+  const auto share = get_array<double>(forest_object, "share");
+  check_rows(forest, X);
+  check_targets(forest, static_cast<std::int64_t>(n_classes));
+  if (share.size() != forest.left.size())
+    throw std::invalid_argument("the arrays of the forest do not fit together");
+  const std::size_t n_rows = X.shape(0), n_columns = X.shape(1);
+  const ForestView view = forest.view();
+  const std::vector<std::int32_t> parent = find_parents(view);
+  const Explained model{view, share.data(), parent.data()};
+  std::vector<double> vote(n_rows * n_classes), total(n_rows * n_classes * n_columns);
+  const Contributions sums{vote.data(), total.data(), static_cast<std::int64_t>(n_classes)};
+  run_blocks(view, static_cast<std::int64_t>(n_rows), n_threads,
+             [&](RowRange range, const StopFlag& stop) {
+               explain_rows(model, X.data(), range, forest.scaling(), sums, stop);
+             });
+  return {to_numpy<double, 2>(std::move(vote), {n_rows, n_classes}),
+          to_numpy<double, 3>(std::move(total), {n_rows, n_classes, n_columns})};
 }
 
 /// Bits of the rows that each member did not draw, see LeftOut, and their number by row.
@@ -406,6 +440,7 @@ void bind_for(nb::module_& m) {
   m.def("vote", &vote<T>, "forest"_a, "X"_a.noconvert(), "n_classes"_a, "by_margin"_a,
         "left_out"_a.noconvert().none(), "n_trees_per_member"_a, "n_threads"_a);
   m.def("apply", &apply<T>, "forest"_a, "X"_a.noconvert(), "n_threads"_a);
+  m.def("explain", &explain<T>, "forest"_a, "X"_a.noconvert(), "n_classes"_a, "n_threads"_a);
 }
 
 }  // namespace

@@ -191,6 +191,22 @@ class Forest:
         """Return the leaf that each row reaches in each tree."""
         return _core.apply(self, X, n_threads)
 
+    def explain(
+        self, X: NDArray[Any], *, n_classes: int, n_threads: int = 1
+    ) -> tuple[Floats, Floats]:
+        """Sum what each column adds to the memberships over the trees of each class.
+
+        :func:`lhtree.explain.explain_rows` has the definition.
+
+        Returns
+        -------
+        vote : ndarray of shape (n_rows, n_classes)
+            Sum of the memberships.
+        contribution : ndarray of shape (n_rows, n_classes, n_columns)
+            What each column adds to the shares of targets at the roots.
+        """
+        return _core.explain(self, X, n_classes, n_threads)
+
     def vote(
         self,
         X: NDArray[Any],

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from lhtree.explain import reading
 from lhtree.explain.paths import Path, find_paths
+from lhtree.parameters import count_threads
 from lhtree.tree import Floats
 
 
@@ -128,11 +129,12 @@ def explain_rows(model: Any, X: Any, *, paths: bool = False) -> Explanation:
     table = model.encode_rows(X)
     forest, n_classes = model.forest_, model.n_classes_
     n_members = len(forest) // reading.count_trees_per_member(model)
-    leaf = model.apply(X)
-    vote, contribution = _sum_trees(model, table, leaf)
+    n_threads = count_threads(model.n_jobs)
+    vote, contribution = forest.explain(table, n_classes=n_classes, n_threads=n_threads)
     root = forest.tree_start[:-1]
     base: Floats = np.bincount(forest.target, forest.share[root], n_classes) / n_members
-    vote, contribution = vote / n_members, contribution / n_members
+    vote /= n_members
+    contribution /= n_members
     if n_classes == 2:  # only the trees of the second class exist
         base[0], vote[:, 0] = 1 - base[1], 1 - vote[:, 1]
         contribution[:, 0] = -contribution[:, 1]
@@ -145,27 +147,5 @@ def explain_rows(model: Any, X: Any, *, paths: bool = False) -> Explanation:
         feature_names=reading.find_feature_names(model),
         source=reading.find_source(model),
         table=table,
-        paths=find_paths(model, table, leaf) if paths else None,
+        paths=find_paths(model, table) if paths else None,
     )
-
-
-def _sum_trees(model: Any, table: NDArray[Any], leaf: Any) -> tuple[Floats, Floats]:
-    """Return the sums of memberships and contributions over the trees of each class."""
-    vote = np.zeros((len(table), model.n_classes_))
-    contribution = np.zeros((*vote.shape, table.shape[1]))
-    for i, row in enumerate(find_paths(model, table, leaf)):
-        for path in row:
-            k = int(model.forest_.target[path.tree])
-            vote[i, k] += path.membership
-            change = np.diff(path.share)
-            for step, node in enumerate(path.node):
-                size = np.abs(path.contribution[step])
-                if not size.any():
-                    feature, weight, *_ = model.forest_[path.tree].terms(int(node))
-                    size[feature] = np.abs(weight)
-                contribution[i, k] += change[step] * size / size.sum()
-            part = path.leaf_contribution
-            if part.any():
-                cut = path.membership - path.share[-1] - part.sum()
-                contribution[i, k] += part + cut * np.abs(part) / np.abs(part).sum()
-    return vote, contribution

@@ -61,8 +61,9 @@ class Path:
     membership: float
 
 
-def find_paths(model: Any, table: NDArray[Any], leaf: Ints) -> tuple[tuple[Path, ...], ...]:
-    """Return the paths of encoded rows, which reach the given leaves: by row, then tree."""
+def find_paths(model: Any, table: NDArray[Any]) -> tuple[tuple[Path, ...], ...]:
+    """Return the paths of encoded rows, by row, then tree."""
+    leaf = model.forest_.apply(table)
     Z = reading.standardize(model.forest_, table)
     by_tree = [
         _trace_tree(tree, model.classes_[tree.target], Z, leaf[:, tree.number])

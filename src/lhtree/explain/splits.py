@@ -70,7 +70,7 @@ def split_table(model: Any, *, n_features: int = 5) -> Any:
         "threshold": forest.threshold[split],
     }
     columns.update(_tabulate_terms(model, tree, node, n_features))
-    return _to_frame(columns)
+    return to_frame(columns)
 
 
 def _tabulate_terms(model: Any, tree: Ints, node: Ints, k: int) -> dict[str, NDArray[Any]]:
@@ -98,7 +98,8 @@ def _tabulate_terms(model: Any, tree: Ints, node: Ints, k: int) -> dict[str, NDA
     return columns
 
 
-def _to_frame(columns: dict[str, NDArray[Any]]) -> Any:
+def to_frame(columns: dict[str, NDArray[Any]]) -> Any:
+    """Return a frame if pandas is installed, otherwise the columns as they are."""
     try:
         import pandas as pd
     except ModuleNotFoundError:

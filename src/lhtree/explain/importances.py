@@ -1,0 +1,135 @@
+"""What a model relies on: features by class, and pairs of features."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
+
+from lhtree.explain import reading
+from lhtree.explain.splits import to_frame
+from lhtree.tree import Floats, Tree
+
+
+def class_importances(model: Any) -> Floats:
+    """Return how strongly the trees of each class rely on each column.
+
+    Parameters
+    ----------
+    model : LHTClassifier or LHForestClassifier
+        A fitted model.
+
+    Returns
+    -------
+    ndarray of shape (n_classes, n_columns)
+        Row k is for the class ``classes_[k]``: what ``feature_importances_`` is for all
+        trees, over the trees that separate this class from the rest. It sums to one,
+        or is all zeros if none of these trees has a split. Columns are those of
+        ``column_names_``. Two classes share their trees, so both rows are the same.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from lhtree import LHTClassifier
+    >>> from lhtree.explain import class_importances
+    >>> X, y = load_wine(return_X_y=True, as_frame=True)
+    >>> model = LHTClassifier(beta=0.5).fit(X, y)
+    >>> strongest = class_importances(model).argmax(axis=1)
+    >>> [model.column_names_[j] for j in strongest]
+    ['proline', 'alcohol', 'color_intensity']
+    """
+    reading.check_model(model)
+    importance = np.zeros((model.n_classes_, model.forest_.n_features))
+    n_trees = np.zeros(model.n_classes_)
+    for tree in model.forest_:
+        if tree.left[0] >= 0:
+            importance[tree.target] += tree.find_importances()
+            n_trees[tree.target] += 1
+    importance /= np.maximum(n_trees, 1)[:, np.newaxis]
+    if model.n_classes_ == 2:  # only the trees of the second class exist
+        importance[0] = importance[1]
+    return importance
+
+
+def interactions(model: Any, *, n_pairs: int | None = None) -> Any:
+    """Return how often and how strongly two columns share a split.
+
+    In a split each column counts ``|weight| * deviation`` (in the split's rows),
+    normalised to sum one over the columns, as in ``feature_importances_``. The strength
+    of a pair is the product of the two, weighed by the rows that reach the split, summed
+    over all splits, and normalised to sum one over all pairs. Splits on a single column
+    have no pair.
+
+    Parameters
+    ----------
+    model : LHTClassifier or LHForestClassifier
+        A fitted model.
+    n_pairs : int, default=None
+        Return only so many of the strongest pairs; None returns all.
+
+    Returns
+    -------
+    pandas.DataFrame or dict of str to ndarray
+        A frame if pandas is installed, otherwise its columns: ``feature_1``,
+        ``feature_2``, ``n_splits`` (how many splits weigh both) and ``strength``; the
+        strongest pairs come first.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from lhtree import LHTClassifier
+    >>> from lhtree.explain import interactions
+    >>> X, y = load_wine(return_X_y=True, as_frame=True)
+    >>> table = interactions(LHTClassifier(beta=0.5).fit(X, y), n_pairs=3)
+    >>> table["feature_1"][0], table["feature_2"][0]
+    ('alcohol', 'proline')
+    """
+    reading.check_model(model)
+    if n_pairs is not None:
+        reading.check_number("n_pairs", n_pairs, 1, np.iinfo(np.int64).max)
+    first, second, n_splits, strength = _sum_pairs(model)
+    order = np.lexsort((second, first, -n_splits, -strength))[:n_pairs]
+    name = np.array(model.column_names_, dtype=object)
+    return to_frame(
+        {
+            "feature_1": name[first[order]],
+            "feature_2": name[second[order]],
+            "n_splits": n_splits[order],
+            "strength": strength[order] / (strength.sum() or 1.0),
+        }
+    )
+
+
+def _sum_pairs(model: Any) -> tuple[NDArray[Any], ...]:
+    """Return both columns, number of splits and strength of every pair that shares one."""
+    m = model.forest_.n_features
+    count, strength = csr_matrix((m, m)), csr_matrix((m, m))
+    for tree in model.forest_:
+        part, is_there, weight = _find_strengths(tree)
+        strength = strength + part.T @ part.multiply(weight[:, np.newaxis]).tocsr()
+        count = count + is_there.T @ is_there
+    first, second = count.nonzero()
+    is_pair = first < second
+    first, second = first[is_pair], second[is_pair]
+    n_splits = np.asarray(count[first, second]).ravel().astype(np.int64)
+    return first, second, n_splits, np.asarray(strength[first, second]).ravel()
+
+
+def _find_strengths(tree: Tree) -> tuple[csr_matrix, csr_matrix, Floats]:
+    """Return the columns' parts of each split, where they are there, and the splits' weights.
+
+    Splits weigh by the share of the tree's rows that reach them.
+    """
+    split = np.flatnonzero(tree.left >= 0)
+    terms = [tree.terms(int(node)) for node in split]
+    row = np.repeat(np.arange(len(split)), [len(feature) for feature, *_ in terms])
+    column = np.concatenate([np.empty(0, dtype=np.int64), *(term[0] for term in terms)])
+    size = np.concatenate([np.empty(0), *(np.abs(term[1]) * term[3] for term in terms)])
+    total = np.bincount(row, size, len(split))[row]
+    shape = len(split), tree.forest.n_features
+    part = np.divide(size, total, np.zeros(len(size)), where=total > 0)
+    weight = tree.weight_sum[split] / tree.weight_sum[0]
+    is_there = csr_matrix((np.ones(len(size)), (row, column)), shape)
+    return csr_matrix((part, (row, column)), shape), is_there, weight
