@@ -130,6 +130,9 @@ Plan read_plan(nb::handle plan) {
   read("min_samples_split", result.rules.min_samples_split);
   read("max_depth", result.rules.max_depth);
   read("min_weight_fraction_leaf", result.rules.min_weight_fraction_leaf);
+  read("min_samples_leaf", result.rules.min_samples_leaf);
+  read("max_leaf_nodes", result.rules.max_leaf_nodes);
+  read("ccp_alpha", result.rules.ccp_alpha);
   read("n_columns", result.rules.n_columns);
   read("n_columns_per_tree", result.rules.n_columns_per_tree);
   return result;
@@ -428,6 +431,19 @@ std::pair<Output<std::uint64_t, 2>, Output<std::int64_t, 1>> find_left_out(
       to_numpy(std::move(count))};
 }
 
+/// Of one tree: at what cost-complexity each split becomes a leaf, and what that costs.
+std::pair<Output<double, 1>, Output<double, 1>> find_links(const Input<std::int32_t, 1>& left,
+                                                           const Input<double, 1>& risk) {
+  if (left.size() != risk.size()) throw std::invalid_argument("left and risk differ in length");
+  const auto n_nodes = static_cast<std::int64_t>(left.size());
+  for (std::int64_t i = 0; i < n_nodes; ++i)
+    if (left(i) >= 0 && (left(i) <= i || left(i) + 1 >= n_nodes))
+      throw std::invalid_argument("a child is out of range");
+  const std::vector<std::int32_t> child(left.data(), left.data() + n_nodes);
+  Links links = LinkFinder(child, {risk.data(), risk.data() + n_nodes}).take();
+  return {to_numpy(std::move(links.strength)), to_numpy(std::move(links.gain))};
+}
+
 template <class T>
 void bind_for(nb::module_& m) {
   m.def("grow_forest", &grow<T>, "X"_a.noconvert(), "code"_a.noconvert(),
@@ -449,6 +465,7 @@ NB_MODULE(_core, m) {
   m.doc() = "Native core of lhtree: free functions on arrays.";
   bind_for<double>(m);
   bind_for<float>(m);
+  m.def("find_links", &find_links, "left"_a.noconvert(), "risk"_a.noconvert());
   m.def("find_left_out", &find_left_out, "seed"_a, "n_members"_a, "n_rows"_a, "n_draws"_a,
         "bootstrap"_a, "n_threads"_a);
 }

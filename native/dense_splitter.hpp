@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "contrast.hpp"
+#include "limited_cut.hpp"
 #include "node.hpp"
 #include "random.hpp"
 #include "statistics.hpp"
@@ -154,6 +155,12 @@ class DenseSplitter {
     const double lowest = std::min(split.target.min, split.rest.min);
     const double highest = std::max(split.target.max, split.rest.max);
     if (lowest == highest) return false;
+    if (rules_.min_samples_leaf > 0.0) {
+      gather_weight(rows, row_weight_);
+      split.threshold = limited_cutter_.choose(scores_of(rows, split), rules_, split.target,
+                                               split.rest, infinity);
+      return split.threshold.rule != Rule::leaf;
+    }
     if (rules_.cut == Cut::purity) {
       split.threshold = choose_pure(
           count_outside(score, rows.target, split.rest.min, split.rest.max),
@@ -190,6 +197,7 @@ class DenseSplitter {
   const Table<T>* table_ = nullptr;  // where the rows of the node at hand are
   const double* weight_ = nullptr;
   GiniCutter cutter_;
+  LimitedCutter limited_cutter_;
   std::vector<double> row_weight_;
   std::vector<PlaneColumn> columns_;
   std::vector<State> spare_;

@@ -101,19 +101,6 @@ GrownTree grow_tree(const AnyTable& table, const Labels& labels, const Plan& pla
                      tree_key(member_key(plan.seed, member), static_cast<std::uint64_t>(target)));
 }
 
-/// The nodes of a tree in breadth-first order; children stay side by side.
-inline std::vector<std::int32_t> breadth_first(const std::vector<Node>& node) {
-  std::vector<std::int32_t> order{0};
-  order.reserve(node.size());
-  for (std::size_t k = 0; k < order.size(); ++k) {
-    const std::int32_t left = node[order[k]].left;
-    if (left < 0) continue;
-    order.push_back(left);
-    order.push_back(left + 1);
-  }
-  return order;
-}
-
 inline void append_terms(Forest& forest, const GrownTree& tree, const Node& node,
                          std::int64_t n_features) {
   const auto copy = [&](const auto& from, auto& to) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "node.hpp"
+#include "prune.hpp"
 #include "random.hpp"
 #include "rules.hpp"
 #include "stop.hpp"
@@ -51,6 +52,7 @@ class Grower {
       splitter_.enter(node, row_, stack.size());
       visit(node, stack);
     }
+    if (rules_.prunes()) Pruner(tree_).prune(rules_);
     return std::move(tree_);
   }
 
@@ -64,8 +66,10 @@ class Grower {
   void visit(Waiting& node, std::vector<Waiting>& stack) {
     const NodeRows rows = rows_of(node);
     describe(tree_.node[node.id], rows);
-    if (!rows.is_mixed()) return;  // pure: a constant leaf
-    if (!split(node, rows, stack)) finish_leaf(node, rows);
+    if (rules_.prunes()) note_targets(node.id, rows);
+    if (!rows.is_mixed()) return;                  // pure: a constant leaf
+    if (rules_.prunes()) finish_leaf(node, rows);  // whether it stays one is seen at the end
+    if (!split(node, rows, stack) && !rules_.prunes()) finish_leaf(node, rows);
     splitter_.release(node.state);
   }
 
@@ -75,7 +79,11 @@ class Grower {
     node.weight_sum = weight_target + sum_weight(rows.rest);
     node.share = weight_target / node.weight_sum;
     node.threshold = node.share;
-    node.first_term = static_cast<std::int64_t>(tree_.weight.size());
+  }
+
+  void note_targets(std::int32_t id, const NodeRows& rows) {
+    tree_.as_leaf.resize(tree_.node.size());
+    tree_.as_leaf[id].weight_target = sum_weight(rows.target);
   }
 
   /// False if the node must be a leaf.
@@ -92,6 +100,10 @@ class Grower {
     record.extremes = {split_.target.min, split_.target.max, split_.rest.min, split_.rest.max};
     record.norm = norm_of(split_.terms);
     record.left = static_cast<std::int32_t>(tree_.node.size());
+    if (rules_.prunes()) {
+      tree_.as_leaf[node.id].first_term = record.first_term;
+      tree_.as_leaf[node.id].n_terms = record.n_terms;
+    }
     store_terms(record, split_.terms);
     tree_.node.resize(tree_.node.size() + 2);
     push_children(node, sides, stack);
@@ -106,6 +118,7 @@ class Grower {
   }
 
   void store_terms(Node& record, const Terms& terms) {
+    record.first_term = static_cast<std::int64_t>(tree_.weight.size());
     record.n_terms = terms.size();
     const auto append = [](auto& to, const auto& from) {
       to.insert(to.end(), from.begin(), from.end());

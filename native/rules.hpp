@@ -27,10 +27,16 @@ struct Rules {
   double min_samples_split = 2.0;
   std::int64_t max_depth = std::numeric_limits<std::int64_t>::max();
   double min_weight_fraction_leaf = 0.0;
+  double min_samples_leaf = 0.0;        // least weight of a side of a split; 0: any
+  std::int64_t max_leaf_nodes = 0;      // 0: no limit
+  double ccp_alpha = 0.0;               // links that are no stronger are cut
   std::int64_t n_columns = 0;           // columns drawn at a node; 0: all
   bool axes = false;                    // whether each of them is tried alone
   std::int64_t n_planes = 1;            // contrasts tried: over all of them, halves, quarters, ...
   std::int64_t n_columns_per_tree = 0;  // columns drawn per tree; 0: all
+
+  /// Whether splits may become leaves after the tree has grown.
+  bool prunes() const { return max_leaf_nodes > 0 || ccp_alpha > 0.0; }
 
   /// Whether a node has one candidate, over all columns.
   bool is_dense(std::int64_t n_features) const {

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "contrast.hpp"
+#include "limited_cut.hpp"
 #include "node.hpp"
 #include "random.hpp"
 #include "statistics.hpp"
@@ -223,7 +224,10 @@ class SampledSplitter {
     if (lowest == highest) return;
     const Scores scores{score, weight, n_targets, rows_.size()};
     const double limit = is_first_ ? infinity : best.threshold.impurity - same_impurity;
-    if (rules_.cut == Cut::gini) {
+    if (rules_.min_samples_leaf > 0.0) {
+      trial_.threshold = limited_cutter_.choose(scores, rules_, trial_.target, trial_.rest, limit);
+      if (trial_.threshold.rule == Rule::leaf) return;
+    } else if (rules_.cut == Cut::gini) {
       trial_.threshold = cutter_.choose(scores, lowest, highest, limit);
       if (trial_.threshold.rule == Rule::leaf) return;
     } else {
@@ -257,6 +261,7 @@ class SampledSplitter {
   bool is_first_ = true;
   Split trial_;
   GiniCutter cutter_;
+  LimitedCutter limited_cutter_;
   std::vector<PlaneColumn> drawn_;           // the node's columns, in the order of their draw
   std::vector<std::vector<double>> buffer_;  // their values, targets first
   std::vector<PlaneColumn> columns_;         // those of the plane at hand, ascending

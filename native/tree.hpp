@@ -26,14 +26,35 @@ struct Node {
   std::array<double, 4> extremes{};  // of the projections: min and max of targets, then of the rest
 };
 
+/// What a node would answer if it were a leaf, and the weight of its targets.
+struct LeafAnswer {
+  double weight_target = 0.0;
+  std::int64_t first_term = 0;
+  std::int64_t n_terms = 0;
+};
+
 /// A tree in the order of its growth.
 struct GrownTree {
   std::vector<Node> node;
+  std::vector<LeafAnswer> as_leaf;    // [n_nodes] if splits may become leaves, else empty
   std::vector<std::int32_t> feature;  // terms of all nodes
   std::vector<double> weight;         // a split's weight, a leaf's slope
   std::vector<double> center;         // mean of the column in the node
   std::vector<double> deviation;      // its deviation there
 };
+
+/// The nodes of a tree in breadth-first order; children stay side by side.
+inline std::vector<std::int32_t> breadth_first(const std::vector<Node>& node) {
+  std::vector<std::int32_t> order{0};
+  order.reserve(node.size());
+  for (std::size_t k = 0; k < order.size(); ++k) {
+    const std::int32_t left = node[order[k]].left;
+    if (left < 0) continue;
+    order.push_back(left);
+    order.push_back(left + 1);
+  }
+  return order;
+}
 
 /// A finished forest: the nodes of all trees one after the other, each tree
 /// breadth-first. Child numbers count from the tree's root.

@@ -7,7 +7,7 @@ the native core with it. ``Z`` is the table in the units in which trees are grow
 
 from collections import deque
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -33,6 +33,9 @@ class Rules:
     min_samples_split: float = 2.0
     max_depth: int | None = None
     min_weight_fraction_leaf: float = 0.0
+    min_samples_leaf: float = 0.0  # least weight of a side of a split
+    max_leaf_nodes: int | None = None
+    ccp_alpha: float = 0.0
     n_columns: int | None = None  # columns drawn at each node; None: all
     contrast: str = "mean"  # or "standardized" or "fisher"
     threshold: str = "purity"  # or "gini"
@@ -56,6 +59,9 @@ class Tree:
     weight: list[Floats]  # w at a split, slope a at a leaf
     center: list[Floats]  # mean in the node
     deviation: list[Floats]  # population deviation in the node
+    # Only trees that were grown have these.
+    target_sum: Floats = field(default_factory=lambda: np.zeros(0))  # weighted targets
+    key: list[Any] = field(default_factory=list)  # of the node's draws: none twice
 
 
 # ---- Draws: a counter-based hash, so that they depend on nothing but the numbers
@@ -278,25 +284,37 @@ def measure_impurity(is_left: Bools, is_target: Bools, weight: Floats) -> Any:
     return (t * (n - t) / n + rest_t * (rest_n - rest_t) / rest_n) / weight.sum()
 
 
-def find_purest_cut(score: Floats, is_target: Bools, weight: Floats) -> float:
-    """Return the lowest of the cuts of least impurity."""
+def leaves_enough(is_left: Bools, weight: Floats, least: float) -> Any:
+    """Return whether both sides of a cut, or of several, weigh at least ``least``."""
+    return (is_left @ weight >= least) & (~is_left @ weight >= least)
+
+
+def find_purest_cut(score: Floats, is_target: Bools, weight: Floats, least: float) -> float | None:
+    """Return the lowest of the cuts of least impurity that leave enough on both sides."""
     value = np.unique(score)
     below, above = value[:-1], value[1:]
     middle = below + (above - below) / 2
     cut: Floats = np.where(middle <= below, above, middle)
+    cut = cut[leaves_enough(score < cut[:, None], weight, least)]
+    if not len(cut):
+        return None
     impurity = measure_impurity(score < cut[:, None], is_target, weight)
     return float(cut[impurity <= impurity.min() + 1e-12].min())
 
 
 def choose_threshold(
     score: Floats, is_target: Bools, weight: Floats, rules: Rules
-) -> tuple[float, int, Floats]:
-    """Return threshold, rule and extremes for projections that are not all equal."""
+) -> tuple[float | None, int, Floats]:
+    """Return threshold, rule and extremes for projections that are not all equal.
+
+    The threshold is None if no cut leaves enough rows on both sides.
+    """
+    least = rules.min_samples_leaf
     target, rest = score[is_target], score[~is_target]
     min_t, max_t, min_n, max_n = target.min(), target.max(), rest.min(), rest.max()
     extremes = np.array([min_t, max_t, min_n, max_n])
     if rules.threshold == "gini":
-        return find_purest_cut(score, is_target, weight), 6, extremes
+        return find_purest_cut(score, is_target, weight, least), 6, extremes
     count = [
         weight[is_target & (score < min_n)].sum(),
         weight[is_target & (score > max_n)].sum(),
@@ -305,12 +323,14 @@ def choose_threshold(
     ]
     best = int(np.argmax(count))  # the first of equal ones
     # Nothing to cut off (all counts 0) must not pass even a gamma of 0.
-    if count[best] >= rules.gamma and count[best] > 0:
+    is_large = count[best] >= rules.gamma and count[best] > 0
+    if is_large and min(count[best], weight.sum() - count[best]) >= least:
         cut = [min_n, np.nextafter(max_n, np.inf), min_t, np.nextafter(max_t, np.inf)]
         return cut[best], best + 1, extremes
     e = min_n / 4 + max_n / 4 + min_t / 4 + max_t / 4
     # Rounding must leave neither side empty.
-    return min(max(e, np.nextafter(score.min(), np.inf)), score.max()), 5, extremes
+    e = min(max(e, np.nextafter(score.min(), np.inf)), score.max())
+    return e if leaves_enough(score < e, weight, least) else None, 5, extremes
 
 
 def fit_leaf(Z: Floats, is_target: Bools, weight: Floats, least: float, columns: Ints) -> Terms:
@@ -341,6 +361,8 @@ def find_split(
         if score.min() == score.max():  # also if no feature is left
             continue
         threshold, rule, extremes = choose_threshold(score, is_target, weight, rules)
+        if threshold is None:
+            continue
         is_left = score < threshold
         if min(weight[is_left].sum(), weight[~is_left].sum()) < least:
             continue
@@ -349,6 +371,36 @@ def find_split(
             terms = feature, w, mean[feature], np.sqrt(variance[feature])
             best, least_impurity = (threshold, rule, extremes, terms, is_left), impurity
     return best
+
+
+def grow_fully(
+    table: Rows, rules: Rules, key: ArrayLike, columns: Ints, collapsed: frozenset[Any]
+) -> Tree:
+    """Grow a tree in which the nodes with the keys ``collapsed`` are leaves."""
+    Z, is_target, weight = table
+    least = rules.min_weight_fraction_leaf * weight.sum()
+    nodes: list[tuple[Any, ...]] = []  # fields in the order of `Tree`
+    queue = deque([(np.arange(len(Z)), key, 0)])
+    while queue:
+        rows, key, depth = queue.popleft()
+        z, p, v = Z[rows], is_target[rows], weight[rows]
+        share, split = v[p].sum() / v.sum(), None
+        is_large = v.sum() >= rules.min_samples_split
+        if is_large and depth != rules.max_depth and int(key) not in collapsed:
+            split = find_split((z, p, v), rules, least, key, columns)
+        if split is None:
+            left, threshold, rule, extremes = -1, share, 0, np.zeros(4)
+            terms = fit_leaf(z, p, v, least, columns)
+        else:
+            threshold, rule, extremes, terms, is_left = split
+            # The children follow all nodes that are made or wait to be made.
+            left = len(nodes) + 1 + len(queue)
+            queue.append((rows[is_left], hash64(key, ~0), depth + 1))
+            queue.append((rows[~is_left], hash64(key, ~1), depth + 1))
+        head = left, threshold, share, len(rows), v.sum(), rule, extremes
+        nodes.append((*head, *terms, v[p].sum(), int(key)))
+    fields = [list(field) for field in zip(*nodes, strict=True)]
+    return Tree(*map(np.array, fields[:7]), *fields[7:11], np.array(fields[11]), fields[12])  # type: ignore[arg-type]
 
 
 def grow(
@@ -361,30 +413,73 @@ def grow(
 ) -> Tree:
     """Grow a tree from rows of positive weight; ``columns``: those it may use."""
     Z, weight = np.asarray(Z, dtype=np.float64), np.asarray(weight, dtype=np.float64)
-    is_target = np.asarray(is_target, dtype=bool)
+    table = Z, np.asarray(is_target, dtype=bool), weight
     columns = np.arange(Z.shape[1]) if columns is None else np.asarray(columns)
-    least = rules.min_weight_fraction_leaf * weight.sum()
-    nodes: list[tuple[Any, ...]] = []  # fields in the order of `Tree`
-    queue = deque([(np.arange(len(Z)), key, 0)])
-    while queue:
-        rows, key, depth = queue.popleft()
-        z, p, v = Z[rows], is_target[rows], weight[rows]
-        share, split = v[p].sum() / v.sum(), None
-        if v.sum() >= rules.min_samples_split and depth != rules.max_depth:
-            split = find_split((z, p, v), rules, least, key, columns)
-        if split is None:
-            left, threshold, rule, extremes = -1, share, 0, np.zeros(4)
-            terms = fit_leaf(z, p, v, least, columns)
-        else:
-            threshold, rule, extremes, terms, is_left = split
-            # The children follow all nodes that are made or wait to be made.
-            left = len(nodes) + 1 + len(queue)
-            queue.append((rows[is_left], hash64(key, ~0), depth + 1))
-            queue.append((rows[~is_left], hash64(key, ~1), depth + 1))
-        head = left, threshold, share, len(rows), v.sum(), rule, extremes
-        nodes.append((*head, *terms))
-    fields = [list(field) for field in zip(*nodes, strict=True)]
-    return Tree(*map(np.array, fields[:7]), *fields[7:])  # type: ignore[arg-type]
+    collapsed: frozenset[Any] = frozenset()
+    tree = grow_fully(table, rules, key, columns, collapsed)
+    if rules.max_leaf_nodes is not None:
+        collapsed |= keep_best_first(tree, rules.max_leaf_nodes)
+        tree = grow_fully(table, rules, key, columns, collapsed)
+    if rules.ccp_alpha > 0:
+        collapsed |= find_weakest(tree, rules.ccp_alpha)[0]
+        tree = grow_fully(table, rules, key, columns, collapsed)
+    return tree
+
+
+# ---- Small trees
+
+
+def weigh_impurity(tree: Tree) -> Floats:
+    """Return half of the Gini impurity of each node times its weight."""
+    t, n = tree.target_sum, tree.weight_sum
+    return np.asarray(t * (n - t) / n)
+
+
+def keep_best_first(tree: Tree, max_leaf_nodes: int) -> frozenset[Any]:
+    """Return the splits that are left out if the best come first, by their keys."""
+    impurity, is_split = weigh_impurity(tree), tree.left >= 0
+    kept: set[int] = set()
+    frontier = [0] if is_split[0] else []
+    while frontier and len(kept) + 1 < max_leaf_nodes:
+        child = tree.left[frontier]
+        decrease = impurity[frontier] - impurity[child] - impurity[child + 1]
+        best = frontier.pop(int(np.argmax(decrease)))  # ascending: the first of equal ones
+        kept.add(best)
+        frontier += [int(c) for c in (tree.left[best], tree.left[best] + 1) if is_split[c]]
+        frontier.sort()
+    return frozenset(tree.key[i] for i in np.flatnonzero(is_split) if i not in kept)
+
+
+def list_leaves(left: Ints, node: int) -> list[int]:
+    """Return the leaves below a node."""
+    if left[node] < 0:
+        return [node]
+    return list_leaves(left, left[node]) + list_leaves(left, left[node] + 1)
+
+
+def find_weakest(tree: Tree, ccp_alpha: float) -> tuple[frozenset[Any], list[tuple[float, float]]]:
+    """Cut the weakest link until it is stronger than ``ccp_alpha``.
+
+    Returns the keys of the nodes that become leaves, and after each cut its strength and
+    the impurity of the tree that is left.
+    """
+    left, risk = tree.left.copy(), 2 * weigh_impurity(tree) / tree.weight_sum[0]
+    collapsed, path = set(), [(0.0, risk[list_leaves(left, 0)].sum())]
+    while left[0] >= 0:
+        strength = {}
+        reached = [0]
+        for node in reached:
+            if left[node] >= 0:
+                leaves = list_leaves(left, node)
+                strength[node] = (risk[node] - risk[leaves].sum()) / (len(leaves) - 1)
+                reached += [left[node], left[node] + 1]
+        weakest = min(strength, key=lambda node: strength[node])
+        if strength[weakest] > ccp_alpha:
+            break
+        left[weakest] = -1
+        collapsed.add(tree.key[weakest])
+        path.append((strength[weakest], risk[list_leaves(left, 0)].sum()))
+    return frozenset(collapsed), path
 
 
 # ---- Answering

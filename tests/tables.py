@@ -63,6 +63,8 @@ rules = st.builds(
     min_samples_split=st.sampled_from([2.0, 2.0, 5.0]),
     max_depth=st.sampled_from([None, None, 0, 1, 3]),
     min_weight_fraction_leaf=st.sampled_from([0.0, 0.0, 0.2]),
+    min_samples_leaf=st.sampled_from([0.0, 0.0, 0.0, 3.0]),
+    max_leaf_nodes=st.sampled_from([None, None, None, 2, 4]),
     n_columns=st.sampled_from([None, None, 2]),
 )
 
@@ -73,6 +75,8 @@ new_rules = st.builds(
     min_samples_split=st.sampled_from([2.0, 2.0, 5.0]),
     max_depth=st.sampled_from([None, None, 2]),
     min_weight_fraction_leaf=st.sampled_from([0.0, 0.0, 0.2]),
+    min_samples_leaf=st.sampled_from([0.0, 0.0, 0.0, 3.0]),
+    max_leaf_nodes=st.sampled_from([None, None, None, 2, 4]),
     n_columns=st.sampled_from([None, 2, 5]),
     contrast=st.sampled_from(["mean", "standardized", "fisher"]),
     threshold=st.sampled_from(["purity", "gini", "gini"]),

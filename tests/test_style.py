@@ -10,6 +10,7 @@ import pytest
 
 import lhtree
 from lhtree import _core
+from mutations import MUTATIONS
 
 ROOT = Path(__file__).parents[1]
 
@@ -42,10 +43,18 @@ def test_versions_agree():
     assert f'version = "{lhtree.__version__}"' in text
 
 
-@pytest.mark.parametrize("pattern", ["src/**/*.py", "native/*.?pp", "tests/*.py", "tools/*"])
+@pytest.mark.parametrize("pattern", ["src/**/*.py", "native/*.?pp", "tests/*.py", "tools/**/*"])
 def test_files_stay_short(pattern):
     paths = [path for path in ROOT.glob(pattern) if path.is_file()]
     assert paths
     for path in paths:
         n_lines = len(path.read_text(encoding="utf-8").splitlines())
         assert n_lines <= 700, f"{path.name} has {n_lines} lines: which idea is missing?"
+
+
+def test_planted_bugs_fit_the_sources():
+    """A bug that no longer fits would stop tools/mutate.py, which runs rarely."""
+    for mutation in MUTATIONS:
+        paths = (ROOT / mutation.folder).rglob("*.?pp" if mutation.folder == "native" else "*.py")
+        n_times = sum(path.read_text(encoding="utf-8").count(mutation.old) for path in paths)
+        assert n_times == 1, f"{mutation.name} fits {n_times} places: change it"

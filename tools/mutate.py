@@ -29,6 +29,9 @@ from dataclasses import dataclass
 from fnmatch import fnmatch
 from pathlib import Path
 
+from mutations import MUTATIONS
+from mutations.mutation import Mutation
+
 REPOSITORY = Path(__file__).resolve().parents[1]
 SOURCES = ("native", "src", "tests", "CMakeLists.txt", "pyproject.toml")
 SUFFIXES = (".cpp", ".hpp", ".py")
@@ -43,178 +46,6 @@ settings.register_profile(
     "mutate", deadline=None, derandomize=True, phases=(Phase.explicit, Phase.generate)
 )
 """
-
-
-@dataclass(frozen=True)
-class Mutation:
-    """One bug: `old`, which stands exactly once in the files of `folder`, becomes `new`."""
-
-    name: str
-    folder: str
-    old: str
-    new: str
-    tests: tuple[str, ...]  # those that exist are run, in this order
-
-
-def in_core(name: str, old: str, new: str) -> Mutation:
-    """Return a bug of the native core."""
-    return Mutation(name, "native", old, new, ("test_tree.py", "test_classifier.py"))
-
-
-def in_package(name: str, old: str, new: str) -> Mutation:
-    """Return a bug of the classifiers around it."""
-    return Mutation(name, "src/lhtree", old, new, ("test_classifier.py",))
-
-
-# fmt: off
-MUTATIONS = (
-    # When a node is a leaf.
-    in_core("max-depth-above", "node.depth >= rules_.max_depth", "node.depth > rules_.max_depth"),
-    in_core("min-samples-above", "weight_sum < rules_.min_samples_split",
-            "weight_sum <= rules_.min_samples_split"),
-    in_core("equal-projections", "if (lowest == highest) return false;", ""),
-    in_core("min-weight-of-right", "left >= min_weight && whole - left >= min_weight",
-            "left >= min_weight"),
-    in_core("min-weight-of-right-trial",
-            "left.all < min_weight_ || whole.all - left.all < min_weight_",
-            "left.all < min_weight_"),
-    in_core("min-weight-of-leaf", "sum_weight(rows.rest)) < min_weight_) return",
-            "sum_weight(rows.rest)) < 0) return"),
-    # Statistics of its columns.
-    in_core("constant-split", "!moments->is_fixed[j] && moments->column", "moments->column"),
-    in_core("constant-leaf", "if (!moments->is_fixed[j]) visit", "visit"),
-    in_core("never-settled", "if (!is_ill) return;", "return;"),
-    in_core("origin-kept", "if (is_exact) moments.origin[j] = column.mean();", ""),
-    in_core("origin-kept-trial", "moments = sum_values(value, extremes.min);", ""),
-    in_core("ratio", "smallest_ratio = 1e-6", "smallest_ratio = 1e-15"),
-    in_core("subtract-no-sum", "whole.sum_rest[j] -= part.sum_rest[j];", ""),
-    in_core("subtract-no-square", "whole.square[j] -= part.square[j];", ""),
-    in_core("sums-unweighted", "weight[i] = rows.weight[rows.row[begin + i]]", "weight[i] = 1.0"),
-    in_core("sums-unweighted-trial", "const Lanes wx = weight ? load(weight + i) * x : x;",
-            "const Lanes wx = x;"),
-    in_core("squares-weighted-twice", "square1 + wx1 * x1", "square1 + wx1 * wx1"),
-    in_core("weight-sum-unweighted", "sum += rows.weight[rows.row[i]]", "sum += 1.0"),
-    in_core("near-weight-lost", "near_weight_[i] = all_weight_[row[i]]", "near_weight_[i] = 1.0"),
-    # Columns and weights of a hyperplane.
-    in_core("alpha-least", "moments->column(j).variance() > rules_.alpha",
-            "moments->column(j).variance() >= rules_.alpha"),
-    in_core("alpha-least-trial", "moments.variance() > rules_.alpha",
-            "moments.variance() >= rules_.alpha"),
-    in_core("alpha-ignored", "moments->column(j).variance() > rules_.alpha",
-            "moments->column(j).variance() > 0.0"),
-    in_core("alpha-ignored-trial", "moments.variance() > rules_.alpha",
-            "moments.variance() > 0.0"),
-    in_core("beta-above", "strongest) < rules.beta", "strongest) <= rules.beta"),
-    in_core("strongest-signed", "std::max(strongest, std::abs(value))",
-            "std::max(strongest, value)"),
-    in_core("tiny-contrast-kept", "smallest * std::sqrt(variance)", "0 * std::sqrt(variance)"),
-    in_core("standardized-weight", "return strength[i] / std::sqrt(columns[i].moments.variance())",
-            "return strength[i]"),
-    in_core("fisher-ridge", "x + ridge", "x"),
-    in_core("fisher-shrinkage", "x * shrinkage", "x"),
-    in_core("fisher-rounding-kept", "smallest * strongest", "0 * strongest"),
-    in_core("fisher-total", "(x - between * contrast[i] * contrast[j])", "x"),
-    # Projections.
-    in_core("lanes-combined", "s, s, 4, 5, 6, 7", "s, s, 6, 7, 4, 5"),
-    in_core("lanes-combined-trial", "(sum[0] + sum[4]) + (sum[2] + sum[6])",
-            "(sum[0] + sum[2]) + (sum[4] + sum[6])"),
-    in_core("lane-sparse", "sum[j % lane_count] += form.weight[k] * static_cast",
-            "sum[k % lane_count] += form.weight[k] * static_cast"),
-    in_core("lane-trial", "sum[form.feature[k] % lane_count];", "sum[k % lane_count];"),
-    in_core("lane-leaf", "sum[j % lane_count] += form.weight[k] * (row",
-            "sum[k % lane_count] += form.weight[k] * (row"),
-    in_core("norm", "+= terms.weight[k] * terms.weight[k]", "+= std::abs(terms.weight[k])"),
-    # Thresholds.
-    in_core("n2-before-n1", "if (n1 == largest)", "if (n1 == largest && n2 != largest)"),
-    in_core("n3-before-n2", "if (n2 == largest)", "if (n2 == largest && n3 != largest)"),
-    in_core("n4-before-n3", "if (n3 == largest)", "if (n3 == largest && n4 != largest)"),
-    in_core("n2-not-above", "std::nextafter(rest.max, infinity)", "rest.max"),
-    in_core("n4-not-above", "std::nextafter(target.max, infinity)", "target.max"),
-    in_core("gamma-above", "largest >= gamma", "largest > gamma"),
-    in_core("middle-of-three", "target.min / 4 + target.max / 4",
-            "target.min / 4 + target.min / 4"),
-    in_core("middle-other-order", "rest.min / 4 + rest.max / 4 + target.min / 4",
-            "target.min / 4 + rest.max / 4 + rest.min / 4"),
-    in_core("middle-at-lowest", "if (!(middle > lowest))", "if (false)"),
-    in_core("counts-unweighted", "const double weight = rows.weight[rows.row[i]];",
-            "const double weight = 1.0;"),
-    in_core("count-at-extreme", "below += score[i] < low", "below += score[i] <= low"),
-    in_core("gini-unweighted", "return weight ? weight[i] : 1.0;", "return 1.0;"),
-    in_core("gini-tolerance", "find_lowest(least + same_impurity)", "find_lowest(least)"),
-    in_core("gini-bins-unsorted", "is_sorted_[b] = bound_[b] <= least + same_impurity",
-            "is_sorted_[b] = false"),
-    in_core("gini-bound", "corner > end ? corner : end", "end"),
-    in_core("gini-limit", "std::min(least, least_bound) >= limit", "least >= limit"),
-    in_core("gini-at-neighbour", "return middle > a ? middle : b;", "return middle;"),
-    in_core("last-candidate-wins", "best.threshold.impurity - same_impurity",
-            "best.threshold.impurity + same_impurity"),
-    # Left or right.
-    in_core("left-in-training", "split.score[i - node.begin] < split.threshold.value",
-            "split.score[i - node.begin] <= split.threshold.value"),
-    in_core("left-in-answers", "is_left = score_[k] < threshold",
-            "is_left = score_[k] <= threshold"),
-    in_core("left-in-few-answers", "!(score < threshold)", "!(score <= threshold)"),
-    # Leaves.
-    in_core("slope-of-rest", "weight() * sum_target - weight_target * sum()",
-            "weight() * sum_rest - weight_rest * sum()"),
-    in_core("leaf-not-centred", "(row[j] - center[k])", "row[j]"),
-    in_core("leaf-not-clipped", "std::clamp(value, 0.0, 1.0)", "value"),
-    in_core("leaf-not-a-number", "std::isnan(value) ? share :", ""),
-    # Draws.
-    in_core("draw-one-more", "value < limit ||", "value <= limit ||"),
-    in_core("hash-counter", "(counter + 1) *", "counter *"),
-    in_core("bootstrap-counter", "hash64(key, j) % n_rows", "hash64(key, j + 1) % n_rows"),
-    in_core("multiplicity-ignored", "weight[i] *= draw.multiplicity[k]", "weight[i] *= 1.0"),
-    in_core("children-exchanged", "~static_cast<std::uint64_t>(is_right)",
-            "~static_cast<std::uint64_t>(!is_right)"),
-    in_core("first-member-ignored", "member = plan.first_member + step", "member = step"),
-    in_core("axes-key", "hash64(key, ~std::uint64_t{2})", "hash64(key, ~std::uint64_t{3})"),
-    in_core("planes-whole", "std::bit_floor(static_cast<std::size_t>(c) + 1)",
-            "std::size_t{1}"),
-    in_core("columns-drawn-again", "i + hash64(key, i) % (m - i)", "hash64(key, i) % m"),
-    in_core("columns-of-tree", "n_kept < table_->n_columns", "n_kept < 0"),
-    in_core("columns-of-tree-trial", "n_kept < table_.n_columns", "n_kept < 0"),
-    in_core("balance-scale", "total / (n_present * class_sum", "total / (class_sum"),
-    # Votes.
-    in_core("tie-sign", "(2.0 * membership - 1.0)", "(1.0 - 2.0 * membership)"),
-    in_core("distance-raw", "normalizes ? forest_.norm[node] : 1.0", "1.0"),
-    in_core("distance-raw-few", "normalizes ? forest.norm[node] : 1.0", "1.0"),
-    in_core("distance-of-last", "gap < distance[i] ? gap : distance[i]", "gap"),
-    in_core("distance-of-root", "infinity() : 0.0", "infinity() : 1.0"),
-    in_core("distance-of-root-few", "if (is_root) answers.distance[tree] = 0.0;",
-            "if (is_root) answers.distance[tree] = 1.0;"),
-    in_core("margin-normalised", "plain.walk(tree, row, false", "plain.walk(tree, row, true"),
-    in_core("complement", "(1.0 - membership) * distance", "membership * distance"),
-    in_core("left-out-row", "contains(tree, first + i)", "contains(tree, i)"),
-    in_core("apply-row", "leaf[(first + i) * forest.n_trees + tree]",
-            "leaf[i * forest.n_trees + tree]"),
-    # Units.
-    in_core("float32-units", "scaled[i * n_columns + j] = ", "scaled[i * n_columns + j] = (T)"),
-    in_core("float32-units-trial", "scaled[j * n_all_rows + i] = ",
-            "scaled[j * n_all_rows + i] = (T)"),
-    in_core("other-units-in-answers", ") / scaling.deviation[j]",
-            ") * (1 / scaling.deviation[j])"),
-    in_core("no-limit", "std::clamp(value, -limit, limit)", "value"),
-    in_core("scale-unweighted", "rows{{row.data(), table.n_rows, weight}",
-            "rows{{row.data(), table.n_rows, nullptr}"),
-    in_core("small-variance", "variance < smallest_variance", "variance < 0"),
-    # The classifiers.
-    in_package("beta-schedule", "self.beta * i / t", "self.beta * (i + 1) / t"),
-    in_package("warm-start-member", "first_member=n_old", "first_member=0"),
-    in_package("warm-start-seed", "self._seed if n_old else self._find_seed()",
-               "self._find_seed()"),
-    in_package("warm-start-units",
-               "return self.forest_.column_mean, self.forest_.column_deviation",
-               "return _core.find_scale(rows.X, rows.weight)"),
-    in_package("mean-of-all-weights", "math.fsum(positive) / len(positive)",
-               "math.fsum(positive) / len(weight)"),
-    in_package("draws-cut", "round(float(value) * n_rows)", "int(value * n_rows)"),
-    in_package("min-samples-cut", "math.ceil(value * n_rows)", "int(value * n_rows)"),
-    in_package("min-samples-of-classes", "self.min_samples_split, n_weighted",
-               "self.min_samples_split, rows.weight_sum"),
-    in_package("tie-of-two", "[-distance[:, 1],", "[distance[:, 1],"),
-    in_package("out-of-bag-row", "[rows.number[is_voted]]", "[np.flatnonzero(is_voted)]"), )
-# fmt: on
 
 
 @dataclass(frozen=True)
@@ -340,7 +171,7 @@ def find_file(root: Path, mutation: Mutation) -> Path:
 
 def find_sources(root: Path, mutation: Mutation) -> list[Path]:
     """Return the files in which a mutation may stand."""
-    return [path for path in (root / mutation.folder).iterdir() if path.suffix in SUFFIXES]
+    return [path for path in (root / mutation.folder).rglob("*") if path.suffix in SUFFIXES]
 
 
 @contextmanager

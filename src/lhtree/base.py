@@ -192,6 +192,7 @@ class HyperplaneTrees(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         t = self.n_estimators
         beta = [self.beta * i / t for i in range(n_old, t)] if t > 1 else [self.beta][n_old:]
         splits = parameters.resolve_splits(self, n_features)
+        least = parameters.count_min_samples(self.min_samples_leaf, n_weighted, least=1)
         return Plan(
             n_classes=n_classes,
             target=(1,) if n_classes == 2 else tuple(range(n_classes)),
@@ -203,11 +204,14 @@ class HyperplaneTrees(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             balance=self._balances_members,
             alpha=float(self.alpha),
             gamma=float(self.gamma),
-            min_samples_split=parameters.count_min_samples(self.min_samples_split, n_weighted),
-            max_depth=NO_MAX_DEPTH
-            if self.max_depth is None
-            else min(self.max_depth, NO_MAX_DEPTH),
+            min_samples_split=parameters.count_min_samples(
+                self.min_samples_split, n_weighted, least=2
+            ),
+            max_depth=self._find_max_depth(),
             min_weight_fraction_leaf=float(self.min_weight_fraction_leaf),
+            min_samples_leaf=0.0 if least == 1 else least,  # one row, whatever it weighs
+            max_leaf_nodes=min(self.max_leaf_nodes or 0, NO_MAX_DEPTH),
+            ccp_alpha=float(self.ccp_alpha),
             contrast=CONTRASTS.index(splits.contrast),
             cut=THRESHOLDS.index(splits.threshold),
             n_columns=splits.n_columns,
@@ -218,6 +222,11 @@ class HyperplaneTrees(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             ),
             by_columns=not splits.is_dense(n_features),
         )
+
+    def _find_max_depth(self):
+        """Return the largest depth; a path has fewer splits than the tree has leaves."""
+        limits = [NO_MAX_DEPTH, self.max_depth, self.max_leaf_nodes and self.max_leaf_nodes - 1]
+        return min(limit for limit in limits if limit is not None)
 
     def _grow(self, rows, plan, scale, progress):
         if not plan.beta:

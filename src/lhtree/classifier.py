@@ -1,5 +1,10 @@
 """The two classifiers and their parameters."""
 
+import numpy as np
+from sklearn.base import clone
+from sklearn.utils import Bunch
+
+from lhtree import _core
 from lhtree.base import HyperplaneTrees
 
 
@@ -41,6 +46,17 @@ class LHTClassifier(HyperplaneTrees):
     min_weight_fraction_leaf : float, default=0.0
         Least share of the total weight on each side of a split. A leaf in which one
         class holds less is constant.
+    min_samples_leaf : int or float, default=1
+        Least number of rows on each side of a split; a float is a share of the training
+        rows. Rows count by their weight. A pure piece that is too small gives way to
+        the middle, a Gini cut to the best one that is allowed.
+    max_leaf_nodes : int, default=None
+        Most leaves of each tree: of the splits those that lower the Gini impurity most
+        are kept, each after its parent. None for no limit.
+    ccp_alpha : float, default=0.0
+        Complexity parameter of minimal cost-complexity pruning, in scikit-learn's
+        meaning: in each tree the weakest links are cut, until the next would raise the
+        Gini impurity by more than `ccp_alpha` per leaf saved.
     standardize : bool, default=True
         Whether to grow on (x - mean) / deviation of each column, as the paper does for
         all data sets but MNIST. The contrast of means depends on the units of the
@@ -113,6 +129,9 @@ class LHTClassifier(HyperplaneTrees):
         min_samples_split=2,
         max_depth=None,
         min_weight_fraction_leaf=0.0,
+        min_samples_leaf=1,
+        max_leaf_nodes=None,
+        ccp_alpha=0.0,
         standardize=True,
         class_weight=None,
         n_jobs=None,
@@ -125,9 +144,55 @@ class LHTClassifier(HyperplaneTrees):
         self.min_samples_split = min_samples_split
         self.max_depth = max_depth
         self.min_weight_fraction_leaf = min_weight_fraction_leaf
+        self.min_samples_leaf = min_samples_leaf
+        self.max_leaf_nodes = max_leaf_nodes
+        self.ccp_alpha = ccp_alpha
         self.standardize = standardize
         self.class_weight = class_weight
         self.n_jobs = n_jobs
+
+    def cost_complexity_pruning_path(self, X, y, sample_weight=None):
+        """Return the values of `ccp_alpha` at which the trees become smaller.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Training rows.
+        y : array-like of shape (n_samples,)
+            Class labels.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows, as in :meth:`fit`.
+
+        Returns
+        -------
+        sklearn.utils.Bunch
+            ``ccp_alphas``, ascending from 0, of all trees together, and ``impurities``,
+            the Gini impurity of the leaves of the trees pruned so, averaged over the
+            trees. With the last value every tree is a single leaf.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_wine
+        >>> from lhtree import LHTClassifier
+        >>> X, y = load_wine(return_X_y=True)
+        >>> path = LHTClassifier().cost_complexity_pruning_path(X, y)
+        >>> small = LHTClassifier(ccp_alpha=path.ccp_alphas[-2]).fit(X, y)
+        >>> small.get_n_leaves() < LHTClassifier().fit(X, y).get_n_leaves()
+        True
+        """
+        full = clone(self).set_params(ccp_alpha=0.0).fit(X, y, sample_weight)
+        links, impurity = [], 0.0
+        for tree in full.trees_:
+            risk = 2 * tree.share * (1 - tree.share) * tree.weight_sum / tree.weight_sum[0]
+            impurity += risk[tree.left < 0].sum()
+            links.append(np.array(_core.find_links(tree.left, risk)))
+        strength, gain = np.hstack(links)
+        is_cut = np.isfinite(strength)
+        # Rounding may put a cut that changes nothing below 0.
+        level = np.maximum(strength[is_cut], 0.0)
+        alpha, place = np.unique(np.append(level, 0.0), return_inverse=True)
+        step = np.bincount(place, np.append(gain[is_cut], impurity))
+        return Bunch(ccp_alphas=alpha, impurities=np.cumsum(step) / len(full.trees_))
 
 
 class LHForestClassifier(HyperplaneTrees):
@@ -182,6 +247,17 @@ class LHForestClassifier(HyperplaneTrees):
     min_weight_fraction_leaf : float, default=0.0
         Least share of the total weight on each side of a split. A leaf in which one
         class holds less is constant.
+    min_samples_leaf : int or float, default=1
+        Least number of rows on each side of a split; a float is a share of the training
+        rows. Rows count by their weight. A pure piece that is too small gives way to
+        the middle, a Gini cut to the best one that is allowed.
+    max_leaf_nodes : int, default=None
+        Most leaves of each tree: of the splits those that lower the Gini impurity most
+        are kept, each after its parent. None for no limit.
+    ccp_alpha : float, default=0.0
+        Complexity parameter of minimal cost-complexity pruning, in scikit-learn's
+        meaning: in each tree the weakest links are cut, until the next would raise the
+        Gini impurity by more than `ccp_alpha` per leaf saved.
     max_samples : float or int, default=0.8
         Rows that each member draws (the forest rate in the paper): a share or a
         number of the rows with positive weight; None for all.
@@ -269,6 +345,9 @@ class LHForestClassifier(HyperplaneTrees):
         min_samples_split=2,
         max_depth=None,
         min_weight_fraction_leaf=0.0,
+        min_samples_leaf=1,
+        max_leaf_nodes=None,
+        ccp_alpha=0.0,
         max_samples=0.8,
         bootstrap=False,
         max_features="auto",
@@ -294,6 +373,9 @@ class LHForestClassifier(HyperplaneTrees):
         self.min_samples_split = min_samples_split
         self.max_depth = max_depth
         self.min_weight_fraction_leaf = min_weight_fraction_leaf
+        self.min_samples_leaf = min_samples_leaf
+        self.max_leaf_nodes = max_leaf_nodes
+        self.ccp_alpha = ccp_alpha
         self.max_samples = max_samples
         self.bootstrap = bootstrap
         self.max_features = max_features

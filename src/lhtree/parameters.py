@@ -94,10 +94,25 @@ def check_rules(estimator: Any) -> None:
     if estimator.max_depth is not None:
         wanted = "an integer of at least 0, or None for no limit"
         check_integer("max_depth", estimator.max_depth, wanted, low=0)
+    _check_small_trees(estimator)
     name = "min_weight_fraction_leaf"
     check_real(name, getattr(estimator, name), "a number from 0 to 0.5", low=0, high=0.5)
     check_flag("standardize", estimator.standardize)
     count_threads(estimator.n_jobs)
+
+
+def _check_small_trees(estimator: Any) -> None:
+    wanted = "an integer of at least 1, or a float in (0, 1) for a share of the rows"
+    least = estimator.min_samples_leaf
+    if _is_integer(least):
+        check_integer("min_samples_leaf", least, wanted, low=1)
+        check_real("min_samples_leaf", least, wanted, low=1)
+    else:
+        check_real("min_samples_leaf", least, wanted, low=math.ulp(0.0), high=1 - 2**-53)
+    if estimator.max_leaf_nodes is not None:
+        wanted = "an integer of at least 2, or None for no limit"
+        check_integer("max_leaf_nodes", estimator.max_leaf_nodes, wanted, low=2)
+    check_real("ccp_alpha", estimator.ccp_alpha, "a number of at least 0", low=0)
 
 
 def check_members(estimator: Any) -> None:
@@ -196,6 +211,6 @@ def count_draws(value: Any, n_rows: int, *, bootstrap: bool) -> int:
     return max(1, round(float(value) * n_rows))
 
 
-def count_min_samples(value: Any, n_rows: int) -> float:
-    """Return how many rows `min_samples_split` means."""
-    return float(value) if _is_integer(value) else float(max(2, math.ceil(value * n_rows)))
+def count_min_samples(value: Any, n_rows: float, *, least: int) -> float:
+    """Return how many rows `min_samples_split` or `min_samples_leaf` means."""
+    return float(value) if _is_integer(value) else float(max(least, math.ceil(value * n_rows)))

@@ -48,6 +48,9 @@ class Plan:
     min_samples_split: float = 2.0
     max_depth: int = NO_MAX_DEPTH
     min_weight_fraction_leaf: float = 0.0
+    min_samples_leaf: float = 0.0  # least weight of a side of a split; 0: any
+    max_leaf_nodes: int = 0  # 0: no limit
+    ccp_alpha: float = 0.0
     contrast: int = 0  # index into CONTRASTS
     cut: int = 0  # index into THRESHOLDS
     n_columns: int = 0  # columns drawn at each node; 0: all

@@ -1,0 +1,36 @@
+"""Bugs of least leaves, most leaves and pruning."""
+
+from mutations.mutation import Mutation
+
+TESTS = ("test_small_trees.py", "test_tree.py")
+
+
+def in_core(name: str, old: str, new: str) -> Mutation:
+    """Return a bug of the native core."""
+    return Mutation(name, "native", old, new, TESTS)
+
+
+# fmt: off
+MUTATIONS = (
+    in_core("leaf-least-above", "left.all >= least_ && whole_", "left.all > least_ && whole_"),
+    in_core("leaf-least-of-right", "left.all >= least_ && whole_.all - left.all >= least_",
+            "left.all >= least_"),
+    in_core("leaf-least-no-middle", "if (piece.rule != Rule::leaf) return piece;",
+            "return piece;"),
+    in_core("leaf-least-dense-ignored", "if (rules_.min_samples_leaf > 0.0) {\n      gather",
+            "if (false) {\n      gather"),
+    in_core("leaf-least-limit", "return found.impurity < limit ? found", "return true ? found"),
+    in_core("prune-no-line", "node.n_terms = tree_.as_leaf[id].n_terms;", "node.n_terms = 0;"),
+    in_core("prune-no-share", "node.threshold = node.share;\n    node.norm", "node.norm"),
+    in_core("prune-one-leaf-more", "n_leaves < max_leaf_nodes &&",
+            "n_leaves <= max_leaf_nodes &&"),
+    in_core("prune-worst-first", "best.push({impurity(id) - impurity(left) - impurity(left + 1)",
+            "best.push({impurity(left) + impurity(left + 1) - impurity(id)"),
+    in_core("prune-half-risk", "risk[k] = 2.0 * impurity", "risk[k] = impurity"),
+    in_core("link-children-alone", "while (top >= 0 && links_.strength[top] >",
+            "while (false && links_.strength[top] >"),
+    in_core("link-leaves-uncounted", "n_cut += n_cut_[top];", "n_cut += 1;"),
+    in_core("link-gain-lost", "gain += links_.gain[top];", ""),
+    in_core("link-heap-upside-down", "if (is_above(b, a)) std::swap(a, b);",
+            "if (is_above(a, b)) std::swap(a, b);"),
+)
