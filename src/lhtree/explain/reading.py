@@ -82,6 +82,13 @@ def find_feature_names(model: Any) -> list[str]:
     return [str(name) for name in names]
 
 
+def find_numbers(model: Any) -> NDArray[np.bool_]:
+    """Return which of the columns that the trees see are features as they came."""
+    names = np.array(find_feature_names(model), dtype=object)[find_source(model)]
+    is_number: NDArray[np.bool_] = np.array(model.column_names_, dtype=object) == names
+    return is_number
+
+
 def find_source(model: Any) -> NDArray[np.int64]:
     """Return, for each column that the trees see, the feature it is made from."""
     source = getattr(model, "column_source_", None)
@@ -118,3 +125,10 @@ def project(tree: Tree, node: int, Z: Floats) -> Floats:
     halves = lanes[:4] + lanes[4:]
     score: Floats = (halves[0] + halves[2]) + (halves[1] + halves[3])
     return score
+
+
+def predict_encoded(model: Any, table: NDArray[Any]) -> NDArray[np.int64]:
+    """Return the index of the class that the model predicts for encoded rows."""
+    sums = model._vote(np.ascontiguousarray(table))
+    code: NDArray[np.int64] = model._find_probabilities(sums, model._n_members).argmax(axis=1)
+    return code

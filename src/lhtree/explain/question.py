@@ -1,0 +1,175 @@
+"""What is asked of a counterfactual: which row, which classes, what may change."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lhtree.explain import reading
+from lhtree.tree import Floats, Ints
+
+
+@dataclass(frozen=True, eq=False)
+class Question:
+    """A row, what may change in it, and the classes it should reach.
+
+    A *move* is a change of the free columns in standardised units.
+    """
+
+    model: Any
+    given: Any  # the row as the caller gave it, with two dimensions
+    row: Floats  # [n_columns] as the trees see it, in raw units, NaN where missing
+    original: int  # class that the model predicts for it
+    wanted: tuple[int, ...]  # classes of which one should be predicted
+    free: Ints  # columns that may change
+    lower: Floats  # [n_free] limits of a move
+    upper: Floats
+    is_integer: NDArray[np.bool_]  # [n_free] whether the raw value must be an integer
+
+    @property
+    def unit(self) -> Floats:
+        """Raw size of a move by one, for each free column."""
+        deviation: Floats = self.model.forest_.column_deviation[self.free]
+        return deviation
+
+    def find_raw(self, moves: Floats) -> Floats:
+        """Return the raw values of the free columns after some moves."""
+        raw: Floats = self.row[self.free] + moves * self.unit
+        return np.where(self.is_integer, np.round(raw), raw)
+
+    def allow(self, moves: Floats) -> Floats:
+        """Return the nearest moves within the limits, to integers where they are asked for."""
+        raw = self.find_raw(np.clip(moves, self.lower, self.upper))
+        least, most = self.find_raw(self.lower), self.find_raw(self.upper)
+        raw = np.where(self.is_integer, np.clip(raw, least, most), raw)
+        allowed: Floats = (raw - self.row[self.free]) / self.unit
+        return allowed
+
+    def predict(self, moves: Floats) -> Ints:
+        """Return the index of the class that the model predicts after each move."""
+        table = np.repeat(self.row[np.newaxis], len(moves), axis=0)
+        table[:, self.free] = self.find_raw(moves)
+        return reading.predict_encoded(self.model, table)
+
+    def make_row(self, move: Floats) -> Any:
+        """Return the row as it was given, with the free columns changed."""
+        feature = reading.find_source(self.model)[self.free]
+        raw = self.find_raw(move)
+        is_changed = move != 0
+        result = self.given.copy()
+        if isinstance(result, np.ndarray):
+            result[0, feature[is_changed]] = raw[is_changed]
+            return result
+        for j, value in zip(feature[is_changed], raw[is_changed], strict=True):
+            result.isetitem(int(j), [float(value)])
+        return result
+
+
+def ask(
+    model: Any,
+    x: Any,
+    target: Any,
+    features: Iterable[Any] | None,
+    ranges: Mapping[Any, Any] | None,
+    integers: Iterable[Any] | None,
+) -> Question:
+    """Return the checked question of :func:`lhtree.explain.nearest_counterfactual`."""
+    reading.check_model(model)
+    given = find_row(model, x)
+    row = np.asarray(model.encode_rows(given), dtype=np.float64)[0]
+    original = int(reading.predict_encoded(model, row[np.newaxis])[0])
+    if target is None:
+        wanted = tuple(k for k in range(model.n_classes_) if k != original)
+    else:
+        wanted = (reading.find_class(model, target),)
+    free = _find_free(model, row, features)
+    lower, upper = _find_limits(model, row, free, ranges)
+    is_integer = np.isin(free, [_find_column(model, "integers", name) for name in integers or ()])
+    return Question(model, given, row, original, wanted, free, lower, upper, is_integer)
+
+
+def find_row(model: Any, x: Any) -> Any:
+    """Return one row with two dimensions: an array of float64, or a frame as it came."""
+    if hasattr(x, "iloc"):
+        row = x.to_frame().T.infer_objects() if x.ndim == 1 else x
+    else:
+        row = np.asarray(x)
+        if row.dtype.kind in "biuf":
+            row = row.astype(np.float64)
+        row = row.reshape(1, -1) if row.ndim == 1 else row
+        names = getattr(model, "feature_names_in_", None)
+        if names is not None and row.shape == (1, len(names)):
+            import pandas as pd  # a model with names was trained on a frame
+
+            row = pd.DataFrame(row, columns=names).infer_objects()
+    if len(row) != 1:
+        raise ValueError(f"x must be one row, got {len(row)} rows; give them one by one.")
+    return row
+
+
+def _find_column(model: Any, argument: str, feature: Any) -> int:
+    """Return the column of a numeric feature, by its name or position."""
+    names = reading.find_feature_names(model)
+    is_position = isinstance(feature, int | np.integer) and not isinstance(feature, bool)
+    if isinstance(feature, str) and feature in names:
+        position = names.index(feature)
+    elif is_position and 0 <= feature < len(names):
+        position = int(feature)
+    else:
+        raise ValueError(
+            f"{argument} has {feature!r}, which is no feature of the model; give names or "
+            f"positions of {reading.join_few(names)}."
+        )
+    column = np.flatnonzero(reading.find_source(model) == position)
+    if len(column) != 1 or not reading.find_numbers(model)[column[0]]:
+        raise ValueError(
+            f"{argument} has {feature!r}, which holds categories (or is ignored); only numbers "
+            "can change."
+        )
+    return int(column[0])
+
+
+def _find_free(model: Any, row: Floats, features: Iterable[Any] | None) -> Ints:
+    """Return the columns that may change: numbers that are there, none of categories."""
+    if features is None:
+        return np.flatnonzero(reading.find_numbers(model) & ~np.isnan(row))
+    if isinstance(features, str):
+        raise ValueError(f"features must be a list of names or positions, got {features!r}.")
+    column = sorted({_find_column(model, "features", name) for name in features})
+    if not column:
+        raise ValueError("features must name at least one feature, got none.")
+    missing = [model.column_names_[j] for j in column if np.isnan(row[j])]
+    if missing:
+        raise ValueError(
+            f"features has {reading.join_few(missing)}, which x does not have (missing); fill it "
+            "in or leave it out."
+        )
+    return np.array(column)
+
+
+def _find_limits(
+    model: Any, row: Floats, free: Ints, ranges: Mapping[Any, Any] | None
+) -> tuple[Floats, Floats]:
+    """Return the least and the largest move of each free column."""
+    lower, upper = np.full(len(free), -np.inf), np.full(len(free), np.inf)
+    for name, limits in (ranges or {}).items():
+        column = _find_column(model, "ranges", name)
+        try:
+            least, most = (np.nan if limit is None else float(limit) for limit in limits)
+        except (TypeError, ValueError) as error:
+            raise ValueError(
+                f"ranges[{name!r}] must be a pair of numbers or None, got {limits!r}."
+            ) from error
+        if least > most:
+            raise ValueError(f"ranges[{name!r}] must rise, got {limits!r}.")
+        place = free == column
+        unit = model.forest_.column_deviation[column]
+        if not np.isnan(least):
+            lower[place] = (least - row[column]) / unit
+        if not np.isnan(most):
+            upper[place] = (most - row[column]) / unit
+    return lower, upper
