@@ -9,7 +9,8 @@
 # current interpreter ($PYTHON, python by default): your own installation stays as
 # it is. Needs GCC ($CXX, g++ by default), since its runtimes are loaded before the
 # interpreter. Fails if a test fails or if a sanitizer reports anything, also from a
-# process that a test started. $SANITIZE_TESTS names other tests to run.
+# process that a test started. $SANITIZE_TESTS names other tests to run, $SANITIZE_COMMAND
+# a Python program with its arguments to run instead, such as "tools/fuzz_load.py -n 1000".
 set -euo pipefail
 
 repository=$(cd "$(dirname "$0")/.." && pwd)
@@ -97,8 +98,10 @@ run_tests() (
   core=$("$interpreter" -c 'import lhtree._core; print(lhtree._core.__file__)')
   check_module "$sanitizers" "$packages" "$core"
   # What a dying process writes must not end in a buffer of pytest.
-  "$interpreter" -m pytest -x -q -p no:cacheprovider -p no:faulthandler --capture=sys \
-    --timeout=1800 "${tests[@]}" || status=$?
+  command=(-m pytest -x -q -p no:cacheprovider -p no:faulthandler --capture=sys
+    --timeout=1800 "${tests[@]}")
+  if [[ -n ${SANITIZE_COMMAND:-} ]]; then read -ra command <<< "$SANITIZE_COMMAND"; fi
+  "$interpreter" "${command[@]}" || status=$?
   if compgen -G "$folder/report*" > /dev/null; then
     cat "$folder/report"* >&2
     echo "The $sanitizers sanitizer reports errors." >&2

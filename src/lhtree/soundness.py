@@ -39,7 +39,7 @@ def check_forest(forest: Forest) -> None:
     >>> from lhtree import LHTClassifier, check_forest
     >>> check_forest(LHTClassifier().fit(*load_iris(return_X_y=True)).forest_)
     """
-    for check in (_check_shapes, _check_numbers, _check_columns, _check_children):
+    for check in (_check_shapes, _check_numbers, _check_columns, _check_children, _check_nodes):
         for is_sound, message in check(forest):
             if not is_sound:
                 raise ValueError(f"This is no sound forest: {message}.")
@@ -81,6 +81,9 @@ def _check_numbers(forest: Forest) -> Iterator[Check]:
     yield bool(np.all(forest.column_deviation > 0)), "a column has no deviation"
     yield bool(np.all(forest.target >= 0)), "a target is negative"
     yield bool(np.all((forest.share >= 0) & (forest.share <= 1))), "a share is not in [0, 1]"
+    yield bool(np.all(forest.n_samples > 0)), "a node has no rows"
+    yield bool(np.all(forest.weight_sum > 0)), "a node's rows have no weight"
+    yield bool(np.all(forest.deviation >= 0)), "a deviation is negative"
 
 
 def _check_columns(forest: Forest) -> Iterator[Check]:
@@ -108,7 +111,34 @@ def _check_children(forest: Forest) -> Iterator[Check]:
     n_splits = np.add.reduceat(is_split, forest.tree_start[:-1], dtype=np.int64)
     yield bool(np.all(tree_size == 2 * n_splits + 1)), "a node has no parent, or a child is absent"
     yield bool(np.all(forest.left[~is_split] == -1)), "a leaf is not marked by -1"
-    yield bool(np.all(forest.norm[is_split] > 0)), "a split has no weights"
     child = (forest.left + np.arange(n_nodes) - own)[is_split]
     count = forest.n_samples
     yield bool(np.all(count[child] + count[child + 1] == count[is_split])), "rows are lost"
+
+
+def _check_nodes(forest: Forest) -> Iterator[Check]:
+    is_split = forest.left >= 0
+    n_rules = 6
+    rule = np.where(is_split, (forest.rule > 0) & (forest.rule <= n_rules), forest.rule == 0)
+    yield bool(rule.all()), "a rule is unknown, or that of a leaf at a split"
+    in_split = np.repeat(is_split, np.diff(forest.start))
+    is_small = (np.abs(forest.weight) <= 1) | ~in_split
+    yield bool(is_small.all()), "a weight of a split is larger than one"
+    norm = _find_norms(forest)[is_split]
+    yield bool(np.all(norm > 0)), "a split has no weights"
+    is_norm = np.abs(forest.norm[is_split] - norm) <= 1e-9 * norm
+    yield bool(is_norm.all()), "a norm is not that of the weights"
+    yield bool(np.all(forest.norm[~is_split] == 0)), "a leaf has a norm"
+    answer = forest.threshold[~is_split]
+    yield bool(np.all((answer >= 0) & (answer <= 1))), "a leaf's share is not in [0, 1]"
+    low, high = forest.extremes[:, ::2], forest.extremes[:, 1::2]
+    yield bool(np.all(low <= high)), "the extremes of a node are exchanged"
+
+
+def _find_norms(forest: Forest) -> NDArray[np.float64]:
+    """Return the Euclidean length of every node's weights; of a leaf's, anything."""
+    n_nodes = len(forest.left)
+    node = np.repeat(np.arange(n_nodes), np.diff(forest.start))
+    with np.errstate(over="ignore", under="ignore"):
+        total = np.bincount(node, np.square(forest.weight), n_nodes)
+    return np.sqrt(total)

@@ -1,0 +1,78 @@
+"""Files that are replaced only when the new ones are complete."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import secrets
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+Address = str | os.PathLike[str]
+
+
+def write_atomically(path: Address, content: bytes | str) -> None:
+    """Write a file as a whole: a crash or a full disk leaves what was there before."""
+    data = content.encode("utf-8") if isinstance(content, str) else content
+    with replacing(path) as file:
+        file.write(data)
+
+
+@contextlib.contextmanager
+def replacing(path: Address) -> Iterator[BinaryIO]:
+    """Open a new file that takes the place of `path` at the end of the block.
+
+    The new file lies in the same folder until its bytes are on the disk. If the block
+    raises, it is removed and `path` stays as it was. A link stays a link: the file that
+    it leads to is replaced.
+    """
+    place = Path(os.path.realpath(path))
+    draft = place.with_name(f".{place.name[:100]}.{secrets.token_hex(8)}.tmp")
+    with _naming(path, draft):
+        if place.is_dir():
+            raise IsADirectoryError(errno.EISDIR, "Is a directory")
+        # Mode 666 less the umask, as for any new file; mkstemp's 600 would surprise.
+        number = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _BINARY, 0o666)
+        try:
+            with os.fdopen(number, "wb") as file:
+                yield file
+                file.flush()
+                _copy_mode(place, draft)
+                os.fsync(number)
+            draft.replace(place)
+            _sync_folder(place.parent)
+        except BaseException:
+            draft.unlink(missing_ok=True)
+            raise
+
+
+_BINARY = getattr(os, "O_BINARY", 0)  # Windows would translate line ends
+
+
+@contextlib.contextmanager
+def _naming(path: Address, draft: Path) -> Iterator[None]:
+    """Let errors name the caller's file, not the draft, and not nothing."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename not in (None, str(draft)):
+            raise
+        raise type(error)(error.errno, error.strerror, os.fspath(path)) from error
+
+
+def _copy_mode(place: Path, draft: Path) -> None:
+    """Give the new file the permissions of the one that it replaces."""
+    with contextlib.suppress(FileNotFoundError):
+        draft.chmod(place.stat().st_mode & 0o777)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Put the new name on the disk, where folders can be opened."""
+    with contextlib.suppress(OSError):
+        number = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(number)
+        finally:
+            os.close(number)

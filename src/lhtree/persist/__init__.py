@@ -1,0 +1,113 @@
+"""Models as files: safe to read, whole or not written at all."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+from lhtree.base import HyperplaneTrees
+from lhtree.files import Address, replacing
+from lhtree.persist.container import pack, unpack
+from lhtree.persist.state import check_savable, describe, restore
+
+__all__ = ["load", "save"]
+
+
+def save(model: HyperplaneTrees, path: Address) -> None:
+    """Write a fitted classifier to one file.
+
+    The file is in the safetensors format: arrays and text, no code. It keeps the
+    parameters, the trees and all that `fit` learned, so that the loaded model predicts
+    the same bit for bit and goes on with `warm_start`. An existing file is replaced once
+    the new one is complete; its permissions stay. Callbacks and metadata requests of
+    scikit-learn are not kept.
+
+    Parameters
+    ----------
+    model : LHTClassifier or LHForestClassifier
+        A fitted classifier. Its labels must be strings, integers, floats or truth
+        values, its parameters plain data: a function as `oob_score` is refused.
+    path : str or path-like
+        Where to write.
+
+    See Also
+    --------
+    load : Read such a file.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> from sklearn.datasets import load_iris
+    >>> import lhtree
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = lhtree.LHTClassifier().fit(X, y)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder) / "iris.safetensors"
+    ...     lhtree.save(model, path)
+    ...     copy = lhtree.load(path)
+    >>> bool((copy.predict_proba(X) == model.predict_proba(X)).all())
+    True
+    """
+    check_savable(model)
+    try:
+        pieces = pack(*describe(model))
+    except ValueError as error:
+        raise ValueError(f"model cannot be saved: {error}.") from error
+    with replacing(path) as file:
+        file.writelines(pieces)
+
+
+def load(path: Address) -> HyperplaneTrees:
+    """Read a classifier that `save` wrote.
+
+    Everything is checked before it is used, and no code of the file is run: a damaged
+    file, or one made to harm, gets a ValueError that says what is wrong.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The file.
+
+    Returns
+    -------
+    LHTClassifier or LHForestClassifier
+        The fitted classifier.
+
+    See Also
+    --------
+    save : Write such a file.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> import lhtree
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder) / "broken.safetensors"
+    ...     _ = path.write_bytes(b"none")
+    ...     lhtree.load(path)
+    Traceback (most recent call last):
+        ...
+    ValueError: broken.safetensors is no model of lhtree: it has 4 bytes, too few for a header.
+    """
+    data = _read(path)
+    try:
+        return restore(*unpack(data))
+    except (ValueError, TypeError) as error:
+        reason = str(error).rstrip(".")
+        raise ValueError(f"{Path(path).name} is no model of lhtree: {reason}.") from error
+
+
+def _read(path: Address) -> bytes:
+    """Return the bytes of a regular file: a pipe or a device may have no end."""
+    # Mapped into memory, a file that another program cuts short would end the process.
+    with open(path, "rb", opener=_open_at_once) as file:  # noqa: PTH123: Path has no opener
+        status = os.fstat(file.fileno())
+        if not stat.S_ISREG(status.st_mode):
+            raise ValueError(f"{Path(path).name} is no model of lhtree: it is no regular file.")
+        return file.read(status.st_size)
+
+
+def _open_at_once(path: str, flags: int) -> int:
+    """Open a file without waiting for the other end of a pipe."""
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))

@@ -1,0 +1,172 @@
+"""The file: arrays in the safetensors format, a JSON description, and a digest of both.
+
+The description is the only entry of the format's metadata, since the order of several
+would change from one save to the next. It starts with the digest: SHA-256 over the
+whole file with the digest's own characters set to zeros.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+KEY = "lhtree"  # of the metadata
+BLANK = "0" * 64
+# In the file, the quotes of the description are those of a string within a string.
+DIGEST = re.compile(rb'"lhtree":"\{\\"digest\\":\\"([0-9a-f]{64})\\"')
+OPENING, CLOSING = list(b"[{"), list(b"]}")
+NO_SIGNS = bytes(set(range(256)) - set(b'"[]{}'))
+DTYPES = {"F64": np.float64, "I64": np.int64, "I32": np.int32, "I8": np.int8}
+SIZE_BYTES = 8  # a file starts with the size of its header
+MOST_HEADER = 1 << 24
+MOST_LEVELS = 32
+
+Arrays = dict[str, NDArray[Any]]
+
+
+def pack(description: dict[str, Any], arrays: Arrays) -> list[bytes | memoryview]:
+    """Return the bytes of a file, in pieces: large arrays are not copied once more."""
+    from safetensors.numpy import save
+
+    text = json.dumps(
+        {"digest": BLANK, **description}, allow_nan=False, separators=(",", ":"), ensure_ascii=True
+    )
+    data = save(arrays, metadata={KEY: text})
+    size = int.from_bytes(data[:SIZE_BYTES], "little")
+    if size > MOST_HEADER:
+        raise ValueError(
+            f"The labels, names and parameters of the model take {size} bytes; a file holds at "
+            f"most {MOST_HEADER}."
+        )
+    start, end = _find_digest(data, size)
+    whole = memoryview(data)
+    return [whole[:start], _find_sum(data, start, end).encode(), whole[end:]]
+
+
+def unpack(data: bytes) -> tuple[dict[str, Any], Arrays]:
+    """Return the description and the arrays of a file; raise a ValueError if it is none."""
+    from safetensors import SafetensorError
+    from safetensors.numpy import load
+
+    size = _check_size(data)
+    _check_digest(data, size)
+    header = _read_json(data[SIZE_BYTES : SIZE_BYTES + size], "header")
+    _check_header(header, len(data) - SIZE_BYTES - size)
+    description = _read_json(header["__metadata__"][KEY].encode(), "description")
+    if type(description) is not dict:
+        raise ValueError("its description is no JSON object")
+    try:
+        return description, load(data)
+    except SafetensorError as error:
+        raise ValueError(f"it is no safetensors file ({error})") from error
+
+
+def _check_size(data: bytes) -> int:
+    """Return the size of the header, which must fit into the file."""
+    if len(data) < SIZE_BYTES:
+        raise ValueError(f"it has {len(data)} bytes, too few for a header")
+    size = int.from_bytes(data[:SIZE_BYTES], "little")
+    if size > MOST_HEADER:
+        raise ValueError(f"it is no safetensors file, or its header exceeds {MOST_HEADER} bytes")
+    if size > len(data) - SIZE_BYTES:
+        raise ValueError(f"its header of {size} bytes does not fit into {len(data)} bytes")
+    return size
+
+
+def _find_digest(data: bytes, size: int) -> tuple[int, int]:
+    """Return where the digest starts and ends."""
+    found = list(DIGEST.finditer(data, SIZE_BYTES, SIZE_BYTES + size))
+    if len(found) != 1:
+        raise ValueError("its header has no digest of lhtree")
+    return found[0].span(1)
+
+
+def _find_sum(data: bytes, start: int, end: int) -> str:
+    """Return the digest of a file in which it stands from `start` to `end`."""
+    whole = memoryview(data)
+    digest = hashlib.sha256(whole[:start])
+    digest.update(BLANK.encode())
+    digest.update(whole[end:])
+    return digest.hexdigest()
+
+
+def _check_digest(data: bytes, size: int) -> None:
+    start, end = _find_digest(data, size)
+    if _find_sum(data, start, end).encode() != data[start:end]:
+        raise ValueError(
+            "its digest does not fit its content, so that it was changed or damaged after saving"
+        )
+
+
+def _check_header(header: Any, n_bytes: int) -> None:
+    """Check what the package safetensors might leave open: kinds, names, sizes."""
+    if type(header) is not dict:
+        raise ValueError("its header is no JSON object")
+    metadata = header.get("__metadata__")
+    if type(metadata) is not dict or set(metadata) != {KEY} or type(metadata[KEY]) is not str:
+        raise ValueError("its header has no description of a model")
+    total = 0
+    for name, entry in header.items():
+        if name == "__metadata__":
+            continue
+        if type(entry) is not dict or set(entry) != {"dtype", "shape", "data_offsets"}:
+            raise ValueError(f"its entry {name[:40]!r} is no array")
+        if entry["dtype"] not in DTYPES:
+            raise ValueError(f"its array {name[:40]!r} has the unknown type {entry['dtype']!r}")
+        total += _count_bytes(name, entry, n_bytes)
+    if total != n_bytes:
+        raise ValueError(f"its arrays take {total} bytes, but {n_bytes} follow the header")
+
+
+def _count_bytes(name: str, entry: dict[str, Any], n_bytes: int) -> int:
+    shape = entry["shape"]
+    is_list = type(shape) is list and len(shape) <= 2
+    if not is_list or not all(type(n) is int and 0 <= n <= n_bytes for n in shape):
+        raise ValueError(f"its array {name[:40]!r} has an impossible shape")
+    size = int(np.dtype(DTYPES[entry["dtype"]]).itemsize)
+    for n in shape:
+        size *= n
+    if size > n_bytes:
+        raise ValueError(f"its array {name[:40]!r} is larger than the file")
+    return size
+
+
+def _read_json(data: bytes, what: str) -> Any:
+    """Read JSON that has neither repeated keys nor more levels and parts than it may."""
+    try:
+        _check_brackets(data, what)
+        return json.loads(
+            data.decode(), object_pairs_hook=_to_dict, parse_constant=_refuse_constant
+        )
+    except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
+        raise ValueError(f"its {what} is no JSON ({error})") from error
+
+
+def _check_brackets(data: bytes, what: str) -> None:
+    """Refuse text of many tiny or deep parts: as objects they take far more memory."""
+    plain = data.replace(b"\\\\", b"").replace(b'\\"', b"")  # quotes left are ends of strings
+    sign = np.frombuffer(plain.translate(None, NO_SIGNS), dtype=np.uint8)
+    is_outside = np.cumsum(sign == ord('"'), dtype=np.uint8) % 2 == 0
+    opens = is_outside & np.isin(sign, OPENING)
+    n_parts = np.count_nonzero(opens)
+    if n_parts > 64 + len(data) // 16:
+        raise ValueError(f"its {what} has {n_parts} parts in {len(data)} characters")
+    step = opens.astype(np.int8) - (is_outside & np.isin(sign, CLOSING))
+    if np.cumsum(step, dtype=np.int32).max(initial=0) > MOST_LEVELS:
+        raise ValueError(f"its {what} has more than {MOST_LEVELS} levels")
+
+
+def _to_dict(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    result = dict(pairs)
+    if len(result) != len(pairs):
+        raise ValueError("its JSON repeats a key")
+    return result
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"its JSON has the number {name}")

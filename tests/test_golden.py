@@ -1,0 +1,50 @@
+"""Models that earlier versions saved: they load, and answer as they did."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+
+import lhtree
+
+FOLDER = Path(__file__).parent / "golden"
+NAMES = sorted(path.stem for path in FOLDER.glob("*.safetensors"))
+
+
+def read_rows(answers):
+    if answers["columns"] is None:
+        return np.array(answers["rows"])
+    pd = pytest.importorskip("pandas")
+    return pd.DataFrame(answers["rows"], columns=answers["columns"])
+
+
+def test_the_golden_models_are_there():
+    assert len(NAMES) >= 10
+    assert [path.stem for path in sorted(FOLDER.glob("*.json"))] == NAMES
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_golden_model_answers_as_it_did(name):
+    answers = json.loads((FOLDER / f"{name}.json").read_text(encoding="utf-8"))
+    model = lhtree.load(FOLDER / f"{name}.safetensors")
+    X = read_rows(answers)
+    assert_array_equal(model.predict(X), answers["labels"])
+    assert_array_equal(model.predict_proba(X), answers["probabilities"])
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_golden_model_is_saved_as_it_was(name, tmp_path):
+    # Parameters that came later are added with their defaults; nothing else changes.
+    model = lhtree.load(FOLDER / f"{name}.safetensors")
+    lhtree.save(model, tmp_path / "again")
+    again = lhtree.load(tmp_path / "again")
+    assert str(again.get_params()) == str(model.get_params())
+    for field, array in vars(model.forest_).items():
+        assert_array_equal(getattr(again.forest_, field), array)
+
+
+def test_golden_files_stay_small():
+    for path in FOLDER.iterdir():
+        assert path.stat().st_size < 40_000, path.name

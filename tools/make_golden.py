@@ -1,0 +1,85 @@
+"""Save small models of every kind with rows and answers, for later versions to reproduce.
+
+Usage::
+
+    python tools/make_golden.py              # writes those that are absent
+    python tools/make_golden.py --list
+
+The files in ``tests/golden`` are never written again: each holds what the version that
+saved it wrote. A new kind of state gets a new entry here.
+"""
+
+import argparse
+import json
+from pathlib import Path
+
+import numpy as np
+from sklearn.datasets import load_iris
+
+import lhtree
+from lhtree import LHForestClassifier, LHTClassifier
+
+FOLDER = Path(__file__).resolve().parents[1] / "tests" / "golden"
+N_ROWS = 12
+
+
+def load_flowers(n_classes=3, names=None):
+    """Return iris with labels of choice: every second row, as an array."""
+    X, y = load_iris(return_X_y=True)
+    y = np.minimum(y, n_classes - 1)
+    return X[::2], (y if names is None else np.array(names)[y])[::2]
+
+
+def load_frame():
+    """Return iris as a frame with its names of columns and strings as labels."""
+    data = load_iris(as_frame=True)
+    return data.data[::2], data.target_names[data.target][::2]
+
+
+def list_models():
+    """Yield name, classifier and table of each golden model."""
+    paper = {"preset": "paper", "beta": 0.8, "random_state": 0}
+    yield "tree", LHTClassifier(), load_flowers()
+    yield "tree_beta_raw", LHTClassifier(beta=0.7, standardize=False), load_flowers()
+    yield "tree_two_classes", LHTClassifier(max_depth=3), load_flowers(2, [False, True])
+    yield "tree_one_class", LHTClassifier(), load_flowers(1, [2.0])
+    yield "tree_names", LHTClassifier(gamma=1), load_frame()
+    yield "forest", LHForestClassifier(2, random_state=0, max_depth=4), load_flowers()
+    yield "forest_two_classes", LHForestClassifier(3, random_state=0), load_flowers(2, [-1, 7])
+    yield "forest_paper", LHForestClassifier(3, **paper), load_frame()
+    yield "forest_margin", LHForestClassifier(2, voting="margin", **paper), load_flowers()
+    margin = LHForestClassifier(3, voting="margin", bootstrap=True, **paper)
+    yield "forest_margin_two_classes", margin, load_flowers(2, ["no", "yes"])
+
+
+def make(name, model, table):
+    """Write the model and what it says of some rows."""
+    X, y = table
+    model.fit(X, y)
+    rows = X.iloc[::7][:N_ROWS] if hasattr(X, "iloc") else X[::7][:N_ROWS]
+    answers = {
+        "columns": list(X.columns) if hasattr(X, "columns") else None,
+        "rows": rows.to_numpy().tolist() if hasattr(X, "iloc") else rows.tolist(),
+        "labels": model.predict(rows).tolist(),
+        "probabilities": model.predict_proba(rows).tolist(),
+    }
+    lhtree.save(model, FOLDER / f"{name}.safetensors")
+    text = json.dumps(answers, indent=None, ensure_ascii=True)
+    (FOLDER / f"{name}.json").write_text(text.replace('], "', '],\n"') + "\n", encoding="utf-8")
+
+
+def main():
+    """Run the command."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--list", action="store_true", help="only name the models")
+    arguments = parser.parse_args()
+    FOLDER.mkdir(exist_ok=True)
+    for name, model, table in list_models():
+        is_there = (FOLDER / f"{name}.safetensors").exists()
+        print(f"{name:28} {'is there' if is_there else 'is absent'}")
+        if not is_there and not arguments.list:
+            make(name, model, table)
+
+
+if __name__ == "__main__":
+    main()
