@@ -1,11 +1,14 @@
-"""Small tables, the folder of data sets, and the Hypothesis profile."""
+"""Small tables, the folder of data sets, figures, and the Hypothesis profile."""
 
 import os
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import settings
+
+os.environ.setdefault("MPLBACKEND", "Agg")  # draw without a screen
 
 settings.register_profile("lhtree", deadline=None, derandomize=True)
 settings.register_profile("explore", deadline=None, print_blob=True)
@@ -27,6 +30,14 @@ def load_table():
         return pd.read_parquet(path)
 
     return load
+
+
+@pytest.fixture(autouse=True)
+def _close_figures():
+    """Close what a test drew: matplotlib warns of many open figures."""
+    yield
+    if "matplotlib.pyplot" in sys.modules:
+        sys.modules["matplotlib.pyplot"].close("all")
 
 
 @pytest.fixture

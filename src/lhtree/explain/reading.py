@@ -69,6 +69,24 @@ def find_class(model: Any, label: Any) -> int:
     return int(position[0])
 
 
+def check_labels(model: Any, y: Any, n_rows: int) -> NDArray[Any]:
+    """Return the labels of some rows, one each and all known to the model."""
+    labels = np.asarray(y)
+    if labels.shape != (n_rows,):
+        raise ValueError(
+            f"y must have one label for each of the {n_rows} rows of X, got the shape "
+            f"{labels.shape}."
+        )
+    known = set(model.classes_.tolist())  # compared as they are: "1" is not 1
+    unknown = [label for label in dict.fromkeys(labels.tolist()) if label not in known]
+    if unknown:
+        raise ValueError(
+            f"y has {join_few(unknown)}, but the model's classes are "
+            f"{join_few(model.classes_.tolist())}."
+        )
+    return labels
+
+
 def count_trees_per_member(model: Any) -> int:
     """Return how many trees a member has: one per class, or one for two classes."""
     return 1 if model.n_classes_ == 2 else int(model.n_classes_)

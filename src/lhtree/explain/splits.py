@@ -190,7 +190,7 @@ def split_view(model: Any, tree: int, node: int, X: Any, y: Any) -> SplitView:
     chosen = reading.find_tree(model, tree)
     number = reading.find_split(chosen, node)
     table = model.encode_rows(X)
-    labels = _check_labels(model, y, len(table))
+    labels = reading.check_labels(model, y, len(table))
     row = np.flatnonzero(_find_reaching(chosen, number, model.apply(X)[:, chosen.number]))
     projection = reading.project(chosen, number, reading.standardize(model.forest_, table[row]))
     threshold, extremes = float(chosen.threshold[number]), chosen.extremes[number]
@@ -205,13 +205,13 @@ def split_view(model: Any, tree: int, node: int, X: Any, y: Any) -> SplitView:
         threshold=threshold,
         extremes=extremes,
         rule=reading.RULE_NAMES[chosen.rule[number]],
-        pure_side=_find_pure_side(threshold, extremes),
+        pure_side=find_pure_side(threshold, extremes),
         n_samples=int(chosen.n_samples[number]),
         share=float(chosen.share[number]),
     )
 
 
-def _find_pure_side(threshold: float, extremes: Floats) -> str:
+def find_pure_side(threshold: float, extremes: Floats) -> str:
     """Name the side that holds but one class, from the extremes of both."""
     least_target, most_target, least_rest, most_rest = extremes
     left = not (least_target < threshold and least_rest < threshold)
@@ -229,19 +229,3 @@ def _find_reaching(tree: Tree, node: int, leaf: Ints) -> NDArray[np.bool_]:
         if is_below[parent] and tree.left[parent] >= 0:
             is_below[tree.left[parent] : tree.left[parent] + 2] = True
     return is_below[leaf]
-
-
-def _check_labels(model: Any, y: Any, n_rows: int) -> NDArray[Any]:
-    labels = np.asarray(y)
-    if labels.shape != (n_rows,):
-        raise ValueError(
-            f"y must have one label for each of the {n_rows} rows of X, got the shape "
-            f"{labels.shape}."
-        )
-    unknown = np.setdiff1d(labels, model.classes_)
-    if len(unknown):
-        raise ValueError(
-            f"y has {reading.join_few(unknown.tolist())}, but the model's classes are "
-            f"{reading.join_few(model.classes_.tolist())}."
-        )
-    return labels

@@ -1,0 +1,50 @@
+"""Rows of a split, counted along their projections."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lhtree.tree import Floats, Ints
+
+
+class Histogram(NamedTuple):
+    """Counts in bins of equal width, one of whose edges is the threshold."""
+
+    edge: Floats
+    width: float
+    target: Ints
+    rest: Ints
+
+
+def count_projections(
+    projection: Floats,
+    is_target: NDArray[np.bool_],
+    threshold: float,
+    extremes: Floats,
+    n_bins: int,
+) -> Histogram:
+    """Count targets and the rest in about `n_bins` bins over rows and extremes."""
+    low = float(min(projection.min(initial=np.inf), extremes.min()))
+    high = float(max(projection.max(initial=-np.inf), extremes.max()))
+    width = (high - low) / n_bins
+    if not width > np.spacing(max(abs(low), abs(high))):  # all equal, up to rounding
+        width = max(abs(threshold), 1.0) * 1e-6
+    n_left = max(int(np.ceil((threshold - low) / width)), 1)
+    n_right = max(int(np.floor((high - threshold) / width)) + 1, 1)
+    # Sides are told by comparing with the threshold itself: no row may change sides by
+    # the rounding of edges.
+    place = np.floor((projection - threshold) / width)
+    is_left = projection < threshold
+    place = np.where(is_left, np.clip(place, -n_left, -1), np.clip(place, 0, n_right - 1))
+    position = place.astype(np.int64) + n_left
+    size = n_left + n_right
+    edge: Floats = threshold + width * np.arange(-n_left, n_right + 1, dtype=np.float64)
+    return Histogram(
+        edge,
+        width,
+        np.bincount(position[is_target], minlength=size),
+        np.bincount(position[~is_target], minlength=size),
+    )

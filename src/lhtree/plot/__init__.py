@@ -1,0 +1,25 @@
+"""Pictures of a fitted model.
+
+Every function draws on the ``ax`` that it is given, or on new ones, and returns them.
+The numbers come from :mod:`lhtree.explain`.
+"""
+
+try:
+    import matplotlib  # noqa: F401
+except ImportError as error:
+    raise ImportError("lhtree.plot needs matplotlib: pip install 'lhtree[plot]'.") from error
+
+from lhtree.plot.bars import plot_contributions, plot_importances
+from lhtree.plot.boundary import plot_boundary
+from lhtree.plot.splits import plot_split
+from lhtree.plot.trees import plot_tree
+from lhtree.plot.weights import plot_weights
+
+__all__ = [
+    "plot_boundary",
+    "plot_contributions",
+    "plot_importances",
+    "plot_split",
+    "plot_tree",
+    "plot_weights",
+]

@@ -1,0 +1,193 @@
+"""Pictures of importances and of what leads to one prediction."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+
+from lhtree.explain import class_importances, explain_rows, reading
+from lhtree.plot.canvas import (
+    DOWN,
+    FAINT,
+    INK,
+    PLAIN,
+    TARGET,
+    UP,
+    check_count,
+    find_axes,
+    format_change,
+    name_class,
+    remove_frame,
+    shorten,
+)
+
+
+def plot_importances(
+    model: Any, target: Any = None, *, n_features: int = 15, ax: Axes | None = None
+) -> Axes:
+    """Show how strongly the splits rely on each feature.
+
+    Parameters
+    ----------
+    model : LHTClassifier or LHForestClassifier
+        A fitted model.
+    target : object, default=None
+        Label of the class whose trees are asked; None for all trees.
+    n_features : int, default=15
+        Of more features, the most important ones are drawn.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; by default in a new figure.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The axes drawn on.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from lhtree import LHTClassifier
+    >>> from lhtree.plot import plot_importances
+    >>> X, y = load_wine(return_X_y=True, as_frame=True)
+    >>> ax = plot_importances(LHTClassifier().fit(X, y), target=0)
+    >>> ax.get_yticklabels()[0].get_text()
+    'proline'
+    """
+    reading.check_model(model)
+    if target is None:
+        importance, whose = model.feature_importances_, "all trees"
+    else:
+        k = reading.find_class(model, target)
+        importance = class_importances(model)[k]
+        whose = f"trees of {name_class(target)}"
+    order = np.argsort(-importance, kind="stable")[: check_count("n_features", n_features)]
+    ax = find_axes(ax, (6.4, 1.3 + 0.28 * max(len(order), 3)))
+    ax.barh(np.arange(len(order)), importance[order], height=0.7, color=TARGET)
+    for i, value in enumerate(importance[order]):
+        ax.annotate(
+            f"{value:.3f}", (value, i), (3, 0), textcoords="offset points", va="center",
+            fontsize="small", color=INK,
+        )  # fmt: skip
+    names = model.column_names_
+    ax.set_yticks(range(len(order)), [shorten(names[j]) for j in order], **PLAIN)
+    ax.set_ylim(len(order) - 0.4, -0.6)
+    ax.margins(x=0.16)
+    ax.set_title(f"Importance of features, {whose}", **PLAIN)
+    n_left = len(importance) - len(order)
+    rest = f"; {n_left:,} less important features are left out" if n_left else ""
+    ax.set_xlabel(f"share of the splits' strength{rest}")
+    remove_frame(ax)
+    return ax
+
+
+def plot_contributions(
+    model: Any, x: Any, target: Any = None, *, n_features: int = 10, ax: Axes | None = None
+) -> Axes:
+    """Show what leads from the base value to the vote for one row, feature by feature.
+
+    Parameters
+    ----------
+    model : LHTClassifier or LHForestClassifier
+        A fitted model.
+    x : array-like of shape (1, n_features) or (n_features,)
+        One row with the columns of the training data; of a frame, ``X.iloc[[i]]``.
+    target : object, default=None
+        Label of the class whose vote is explained; None for the predicted class.
+    n_features : int, default=10
+        Of more features, the strongest are drawn and the others added up.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; by default in a new figure.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The axes drawn on.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from lhtree import LHTClassifier
+    >>> from lhtree.plot import plot_contributions
+    >>> X, y = load_wine(return_X_y=True, as_frame=True)
+    >>> ax = plot_contributions(LHTClassifier().fit(X, y), X.iloc[[0]])
+    >>> ax.get_title()
+    'Why class 0: vote 1.000'
+    """
+    reading.check_model(model)
+    X = _find_row(x)
+    explained = explain_rows(model, X)
+    label = model.predict(X)[0] if target is None else target
+    k = reading.find_class(model, label)
+    total = explained.by_feature()
+    names = _name_values(explained, total.column_names)
+    steps = _choose_steps(names, total.contribution[0, k], check_count("n_features", n_features))
+    base, vote = float(total.base[k]), float(total.vote[0, k])
+    ax = find_axes(ax, (6.4, 1.6 + 0.3 * (len(steps) + 2)))
+    _draw_waterfall(ax, base, steps, vote)
+    ax.set_title(f"Why {name_class(label)}: vote {vote:.3f}", **PLAIN)
+    ax.set_xlabel(f"vote for {name_class(label)}", **PLAIN)
+    remove_frame(ax)
+    return ax
+
+
+def _find_row(x: Any) -> Any:
+    """Return the row as a table of one row."""
+    shape = np.shape(x)
+    if len(shape) == 1:
+        if hasattr(x, "to_frame"):  # a row of a frame: its names stay
+            return x.to_frame().T.infer_objects()
+        return np.reshape(x, (1, -1))
+    if len(shape) != 2 or shape[0] != 1:
+        raise ValueError(
+            f"x must be one row, got the shape {shape}; give X[[i]], or X.iloc[[i]] of a frame."
+        )
+    return x
+
+
+def _name_values(explained: Any, feature_names: list[str]) -> list[str]:
+    """Return each feature with its value, where it is one column."""
+    names = []
+    for j, name in enumerate(feature_names):
+        columns = np.flatnonzero(explained.source == j)
+        if len(columns) == 1:
+            value = explained.table[0, columns[0]]
+            names.append(f"{shorten(name)} = {'missing' if np.isnan(value) else f'{value:.4g}'}")
+        else:  # the columns of a category: name the one that is on
+            on = columns[explained.table[0, columns] > 0]
+            names.append(shorten(explained.column_names[on[0]] if len(on) else name, 36))
+    return names
+
+
+def _choose_steps(names: list[str], contribution: Any, n_features: int) -> list[tuple[str, float]]:
+    """Return the strongest contributions in order, and the sum of the others."""
+    order = np.argsort(-np.abs(contribution), kind="stable")
+    order = order[contribution[order] != 0]
+    steps = [(names[j], float(contribution[j])) for j in order[:n_features]]
+    others = order[n_features:]
+    if len(others):
+        steps.append((f"{len(others):,} other features", float(contribution[others].sum())))
+    return steps
+
+
+def _draw_waterfall(ax: Axes, base: float, steps: list[tuple[str, float]], vote: float) -> None:
+    """Draw the bars from the base value down to the vote."""
+    ends = base + np.cumsum([0.0, *(value for _, value in steps)])
+    rows = len(steps) + 2
+    ax.barh([0, rows - 1], [base, vote], height=0.6, color=FAINT)
+    for i, (_, value) in enumerate(steps, start=1):
+        ax.barh(i, value, left=ends[i - 1], height=0.6, color=UP if value >= 0 else DOWN)
+    for i, end in enumerate(ends):
+        ax.plot([end, end], [i - 0.3, i + 1.3], color=INK, linewidth=0.7)
+    texts = [f"{base:.3f}", *(format_change(value) for _, value in steps), f"{vote:.3f}"]
+    right = [base, *np.maximum(ends[:-1], ends[1:]), vote]
+    for i, (text, place) in enumerate(zip(texts, right, strict=True)):
+        ax.annotate(
+            text, (place, i), (4, 0), textcoords="offset points", va="center", fontsize="small",
+            color=INK,
+        )  # fmt: skip
+    labels = ["share in training", *(name for name, _ in steps), "vote"]
+    ax.set_yticks(range(rows), labels, **PLAIN)
+    ax.set_ylim(rows - 0.4, -0.6)
+    ax.margins(x=0.16)

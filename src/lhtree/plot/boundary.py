@@ -1,0 +1,186 @@
+"""Pictures of the plane of two features."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection
+from matplotlib.colors import ListedColormap
+
+from lhtree.explain import reading
+from lhtree.plot.canvas import (
+    INK,
+    MARKERS,
+    PALETTE,
+    PLAIN,
+    check_count,
+    find_axes,
+    name_class,
+    shorten,
+    show_legend,
+)
+from lhtree.tree import Floats, Tree
+
+
+def plot_boundary(
+    model: Any,
+    X: Any,
+    y: Any,
+    *,
+    member: int = 0,
+    resolution: int = 200,
+    ax: Axes | None = None,
+) -> Axes:
+    """Show the regions of the classes for two features, and the hyperplanes behind them.
+
+    Parameters
+    ----------
+    model : LHTClassifier or LHForestClassifier
+        A model that was fitted on two numeric columns.
+    X : array-like of shape (n_rows, 2)
+        Rows to draw as points; they set the limits of the picture.
+    y : array-like of shape (n_rows,)
+        Their classes.
+    member : int, default=0
+        Whose hyperplanes to draw, in a forest. Each is drawn where it splits: within
+        the part of the plane that reaches its node.
+    resolution : int, default=200
+        Number of points per axis at which the model is asked.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; by default in a new figure.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The axes drawn on.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from lhtree import LHTClassifier
+    >>> from lhtree.plot import plot_boundary
+    >>> X, y = load_wine(return_X_y=True, as_frame=True)
+    >>> two = X[["alcohol", "flavanoids"]]
+    >>> ax = plot_boundary(LHTClassifier(max_depth=2).fit(two, y), two, y)
+    >>> ax.get_xlabel(), ax.get_ylabel()
+    ('alcohol', 'flavanoids')
+    """
+    reading.check_model(model)
+    if model.forest_.n_features != 2 or model.n_features_in_ != 2:
+        raise ValueError(
+            "plot_boundary needs a model of two numeric columns, this one has "
+            f"{model.forest_.n_features}; fit one on two columns of X."
+        )
+    n_per_member = reading.count_trees_per_member(model)
+    member = reading.check_number("member", member, 0, len(model.forest_) // n_per_member - 1)
+    table = model.encode_rows(X)
+    label_of = reading.check_labels(model, y, len(table))
+    ax = find_axes(ax)
+    low, high = _find_limits(table)
+    colors = [PALETTE[k % len(PALETTE)] for k in range(len(model.classes_))]
+    _draw_regions(ax, model, low, high, check_count("resolution", resolution), colors)
+    for k in range(n_per_member):
+        tree = model.forest_[member * n_per_member + k]
+        color = INK if n_per_member == 1 else colors[tree.target]
+        _draw_segments(ax, tree, low, high, color)
+    for k, label in enumerate(model.classes_):
+        ax.plot(
+            *table[label_of == label].T,
+            linestyle="none",
+            marker=MARKERS[k % len(MARKERS)],
+            markersize=5,
+            color=colors[k],
+            markeredgecolor="white",
+            markeredgewidth=0.6,
+            label=name_class(label),
+        )
+    names = model.column_names_
+    ax.set_xlabel(shorten(names[0], 50), **PLAIN)
+    ax.set_ylabel(shorten(names[1], 50), **PLAIN)
+    ax.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]))
+    show_legend(ax, frameon=True, ncols=1 + len(model.classes_) // 8)
+    return ax
+
+
+def _find_limits(table: Floats) -> tuple[Floats, Floats]:
+    low, high = np.nanmin(table, axis=0), np.nanmax(table, axis=0)
+    margin = np.where(high > low, 0.06 * (high - low), np.maximum(np.abs(low), 1.0) * 0.06)
+    return low - margin, high + margin
+
+
+def _draw_regions(
+    ax: Axes, model: Any, low: Floats, high: Floats, resolution: int, colors: list[str]
+) -> None:
+    """Colour the plane by the predicted class."""
+    # The middles of the pixels are asked, so that no pixel lies on the border.
+    across, up = (
+        low[j] + (high[j] - low[j]) * (np.arange(resolution) + 0.5) / resolution for j in range(2)
+    )
+    grid = np.stack(np.meshgrid(across, up), axis=-1).reshape(-1, 2)
+    names = getattr(model, "feature_names_in_", None)
+    if names is not None:
+        import pandas as pd
+
+        grid = pd.DataFrame(grid, columns=names)
+    code = model.predict_proba(grid).argmax(axis=1).reshape(resolution, resolution)
+    ax.imshow(
+        code,
+        extent=(low[0], high[0], low[1], high[1]),
+        origin="lower",
+        aspect="auto",
+        interpolation="nearest",
+        cmap=ListedColormap(colors),
+        vmin=-0.5,
+        vmax=len(colors) - 0.5,
+        alpha=0.3,
+    )
+
+
+def _draw_segments(ax: Axes, tree: Tree, low: Floats, high: Floats, color: str) -> None:
+    """Draw the hyperplanes of a tree, each within its node's part of the plane."""
+    segments = find_segments(tree, low, high)
+    ax.add_collection(LineCollection(segments, colors=color, linewidths=1.1), autolim=False)
+
+
+def find_segments(tree: Tree, low: Floats, high: Floats) -> list[Floats]:
+    """Return the segment of every split that lies within the limits, in raw units."""
+    forest = tree.forest
+    corner = np.array([[0, 0], [1, 0], [1, 1], [0, 1]])
+    regions = {0: low + corner * (high - low)}
+    segments = []
+    for node in range(tree.n_nodes):
+        region = regions.pop(node, None)
+        if region is None or tree.left[node] < 0:
+            continue
+        feature, weight, *_ = tree.terms(node)
+        plane = np.zeros(2)
+        plane[feature] = weight
+        z = (region - forest.column_mean) / forest.column_deviation
+        score = z @ plane - tree.threshold[node]
+        left, right, segment = _cut(region, score)
+        if segment is not None:
+            segments.append(segment)
+        for child, part in ((tree.left[node], left), (tree.left[node] + 1, right)):
+            if len(part) > 2:
+                regions[int(child)] = part
+    return segments
+
+
+def _cut(region: Floats, score: Floats) -> tuple[Floats, Floats, Floats | None]:
+    """Cut a convex polygon where the score of its corners changes sign."""
+    left: list[Floats] = []
+    right: list[Floats] = []
+    border: list[Floats] = []
+    for i in range(len(region)):
+        here, there = region[i], region[(i + 1) % len(region)]
+        a, b = score[i], score[(i + 1) % len(region)]
+        (left if a < 0 else right).append(here)
+        if (a < 0) != (b < 0):
+            crossing = here + (there - here) * (a / (a - b))
+            left.append(crossing)
+            right.append(crossing)
+            border.append(crossing)
+    segment = np.array(border) if len(border) == 2 else None
+    return np.array(left), np.array(right), segment

@@ -1,0 +1,76 @@
+"""What all pictures share: axes, colours, names that fit, and checks of arguments."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.legend import Legend
+
+from lhtree.explain import reading
+
+# Okabe and Ito's colours: told apart by colour-blind readers, and by lightness in print.
+TARGET = "#0072B2"
+REST = "#E69F00"
+UP = TARGET
+DOWN = "#D55E00"
+INK = "#222222"
+FAINT = "#767676"
+PALETTE = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#999999")
+MARKERS = "os^DvPX*<>"
+
+# Names are data, not formulas: a dollar sign in them is a dollar sign.
+PLAIN: dict[str, Any] = {"parse_math": False}
+
+
+def find_axes(ax: Axes | None, size: tuple[float, float] | None = None) -> Axes:
+    """Return the axes to draw on: those given, or new ones in a new figure."""
+    if ax is None:
+        from matplotlib import pyplot as plt
+
+        return plt.figure(figsize=size, layout="constrained").subplots()
+    if not isinstance(ax, Axes):
+        raise TypeError(
+            f"ax must be matplotlib Axes or None, got {type(ax).__name__}; "
+            "for several panels, call the function once for each."
+        )
+    return ax
+
+
+def check_count(name: str, value: Any) -> int:
+    """Return a positive whole number, or say what is wrong with it."""
+    return reading.check_number(name, value, 1, np.iinfo(np.int64).max)
+
+
+def shorten(name: object, length: int = 28) -> str:
+    """Return a name on one line, its middle left out where it is too long."""
+    text = " ".join(str(name).split()) or "(no name)"
+    if len(text) <= length:
+        return text
+    tail = (length - 1) // 3
+    return f"{text[: length - 1 - tail]}…{text[-tail:]}"
+
+
+def name_class(label: object, length: int = 28) -> str:
+    """Return a class label that reads as one: a bare number is called a class."""
+    is_word = isinstance(label, str) and any(letter.isalpha() for letter in label)
+    return shorten(label, length) if is_word else f"class {shorten(label, length)}"
+
+
+def format_change(value: float) -> str:
+    """Return a signed number with three decimals."""
+    return f"{value:+.3f}".replace("-", "\N{MINUS SIGN}")
+
+
+def show_legend(ax: Axes, **options: Any) -> Legend:
+    """Add a legend whose labels are plain text."""
+    legend = ax.legend(**{"frameon": False, "fontsize": "small", **options})
+    for text in legend.get_texts():
+        text.set_parse_math(False)
+    return legend
+
+
+def remove_frame(ax: Axes) -> None:
+    """Remove the lines above and to the right of the picture."""
+    ax.spines[["top", "right"]].set_visible(False)

@@ -1,0 +1,184 @@
+"""Pictures of trees."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
+from matplotlib.patches import FancyBboxPatch, Patch, Rectangle
+
+from lhtree.explain import reading
+from lhtree.plot.canvas import (
+    FAINT,
+    INK,
+    PLAIN,
+    REST,
+    TARGET,
+    check_count,
+    find_axes,
+    name_class,
+    show_legend,
+)
+from lhtree.plot.layout import Layout, lay_out
+from lhtree.tree import Tree
+
+WIDTH, HEIGHT = 0.86, 0.56  # of a node; one unit apart in both directions
+INCHES = 0.92  # per unit, in a figure of its own
+
+
+def plot_tree(model: Any, tree: int = 0, *, max_nodes: int = 60, ax: Axes | None = None) -> Axes:
+    """Draw a tree: its splits, its leaves, and who is in them.
+
+    Every node shows its number, its training rows and the share of the tree's target
+    class among them, also as a bar. Splits have round corners, leaves a thick border.
+
+    Parameters
+    ----------
+    model : LHTClassifier or LHForestClassifier
+        A fitted model.
+    tree : int, default=0
+        Which tree of ``model.trees_``.
+    max_nodes : int, default=60
+        A larger tree is cut at the depth down to which there are at most this many
+        nodes; the figure then says so.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; by default in a new figure that fits the tree.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The axes drawn on.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from lhtree import LHTClassifier
+    >>> from lhtree.plot import plot_tree
+    >>> X, y = load_wine(return_X_y=True)
+    >>> ax = plot_tree(LHTClassifier(beta=0.25).fit(X, y))
+    >>> ax.get_title()
+    'Tree 0: class 0 against the rest'
+    """
+    reading.check_model(model)
+    which = reading.find_tree(model, tree)
+    layout = lay_out(which, check_count("max_nodes", max_nodes))
+    n_columns, n_levels = layout.x.max() + 1, layout.depth.max() + 1
+    ax = find_axes(ax, (max(4.0, INCHES * n_columns + 0.3), 1.0 + INCHES * n_levels))
+    ax.set_axis_off()
+    ax.set(xlim=(-0.55, n_columns - 0.45), ylim=(0.4 - n_levels, 0.75))
+    target = name_class(model.classes_[which.target])
+    title = f"Tree {tree}: {target} against the rest"
+    ax.set_title(title, **PLAIN)
+    size = _find_font_size(ax, n_columns, n_levels)
+    _draw_edges(ax, which, layout, size)
+    for i in range(len(layout.node)):
+        _draw_node(ax, which, layout, i, size)
+    _explain_marks(ax, which, layout, target)
+    return ax
+
+
+def _find_font_size(ax: Axes, n_columns: float, n_levels: int) -> float:
+    """Return the size in points at which nine characters and three lines fill a node."""
+    box = ax.get_window_extent().transformed(ax.figure.dpi_scale_trans.inverted())
+    width = 72 * box.width / (n_columns + 0.1) * WIDTH
+    height = 72 * box.height / (n_levels + 0.35) * HEIGHT
+    return float(np.clip(min(width / 9 / 0.58, 0.74 * height / 3 / 1.2), 1, 9))
+
+
+def _draw_edges(ax: Axes, tree: Tree, layout: Layout, size: float) -> None:
+    is_open = (tree.left[layout.node] >= 0) & (layout.n_hidden == 0)
+    for i in np.flatnonzero(is_open):
+        for side, text in enumerate(("FS < c", "FS ≥ c")):
+            child = tree.left[i] + side
+            x, y = layout.x[[i, child]], -layout.depth[[i, child]].astype(float)
+            y += [-HEIGHT / 2, HEIGHT / 2]
+            ax.plot(x, y, color=FAINT, linewidth=0.9, zorder=0)
+            if i == 0:  # once is enough: all splits send these sides these ways
+                ax.text(
+                    x.mean() + (0.1, -0.1)[1 - side],
+                    y.mean() + 0.03,
+                    text,
+                    ha=("right", "left")[side],
+                    va="center",
+                    fontsize=size * 0.9,
+                    color=INK,
+                )
+
+
+def _draw_node(ax: Axes, tree: Tree, layout: Layout, i: int, size: float) -> None:
+    node, x, y = layout.node[i], layout.x[i], -float(layout.depth[i])
+    is_leaf, share = tree.left[node] < 0, float(tree.share[node])
+    corner = (x - WIDTH / 2, y - HEIGHT / 2)
+    style = "square,pad=0" if is_leaf else "round,pad=0,rounding_size=0.12"
+    box = FancyBboxPatch(
+        corner,
+        WIDTH,
+        HEIGHT,
+        boxstyle=style,
+        facecolor="white",
+        edgecolor=(TARGET if share >= 0.5 else REST) if is_leaf else INK,
+        linewidth=2.2 if is_leaf else 1.0,
+        linestyle="--" if layout.n_hidden[i] else "-",
+        gid=f"leaf {node}" if is_leaf else f"split {node}",
+    )
+    ax.add_patch(box)
+    bar = corner[0] + 0.1 * WIDTH, corner[1] + 0.09 * HEIGHT
+    for start, width, color in ((0.0, share, TARGET), (share, 1 - share, REST)):
+        ax.add_patch(
+            Rectangle(
+                (bar[0] + 0.8 * WIDTH * start, bar[1]),
+                0.8 * WIDTH * width,
+                0.1 * HEIGHT,
+                color=color,
+            )
+        )
+    kind = "leaf" if is_leaf else "split"
+    lines = [f"{kind} {node}", format_rows(int(tree.n_samples[node])), format_share(share)]
+    text = "\n".join(lines)
+    ax.text(
+        x,
+        y + 0.08 * HEIGHT,
+        text,
+        ha="center",
+        va="center",
+        fontsize=size,
+        linespacing=1.1,
+        color=INK,
+    )
+    if layout.n_hidden[i]:
+        below = f"+ {layout.n_hidden[i]:,} nodes"
+        ax.text(x, y - 0.72 * HEIGHT, below, ha="center", va="center", fontsize=size, color=INK)
+
+
+def format_rows(n_rows: int) -> str:
+    """Return a number of rows with its unit."""
+    return f"{n_rows:,} row{'' if n_rows == 1 else 's'}"
+
+
+def format_share(share: float) -> str:
+    """Return a share in per cent that says 0 and 100 only if it is all or nothing."""
+    if share in (0.0, 1.0):
+        return f"{share:.0%}"
+    return f"{min(max(share, 0.001), 0.999):.1%}" if not 0.01 <= share <= 0.99 else f"{share:.0%}"
+
+
+def _explain_marks(ax: Axes, tree: Tree, layout: Layout, target: str) -> None:
+    marks = [
+        Patch(color=TARGET, label=f"{target}"),
+        Patch(color=REST, label="rest"),
+        Line2D([], [], marker="o", color="w", markeredgecolor=INK, markersize=9, label="split"),
+        Line2D(
+            [], [], marker="s", color="w", markeredgecolor=INK, markeredgewidth=2.2, label="leaf"
+        ),
+    ]
+    show_legend(ax, handles=marks, ncols=4, loc="upper center", bbox_to_anchor=(0.5, 0.0))
+    if len(layout.node) < tree.n_nodes:
+        text = (
+            f"Cut at depth {layout.depth.max()}: {len(layout.node):,} of {tree.n_nodes:,} nodes, "
+            "dashed splits go on."
+        )
+        ax.text(
+            0.5, 1.0, text, transform=ax.transAxes, ha="center", va="top", color=INK, fontsize=9
+        )
