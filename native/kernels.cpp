@@ -178,19 +178,26 @@ LHTREE_CLONES double add_values(const double* value, const double* weight, std::
   return total;
 }
 
-LHTREE_CLONES double multiply_values(const double* a, double origin_a, const double* b,
-                                     double origin_b, const double* weight, std::int64_t n) {
-  const Lanes shift_a = fill(origin_a), shift_b = fill(origin_b);
-  Lanes sum = fill(0.0);
-  std::int64_t i = 0;
-  for (; i + lane_count <= n; i += lane_count) {
-    const Lanes x = load(a + i) - shift_a, y = load(b + i) - shift_b;
-    sum = sum + (weight ? load(weight + i) * x : x) * y;
-  }
-  double total = combine(sum);
-  for (; i < n; ++i)
-    total += (weight ? weight[i] * (a[i] - origin_a) : a[i] - origin_a) * (b[i] - origin_b);
-  return total;
+LHTREE_CLONES void multiply_columns(const double* const* a, const double* const* b, std::int64_t p,
+                                    std::int64_t n, double* product) {
+  for (std::int64_t i = 0; i < p; i += 2)
+    for (std::int64_t j = 0; j <= i; j += 2) {
+      // Two columns by two: four products from four loads. A last odd column is doubled.
+      const std::int64_t i1 = i + 1 < p ? i + 1 : i, j1 = j + 1 < p ? j + 1 : j;
+      Lanes sum00 = fill(0.0), sum01 = fill(0.0), sum10 = fill(0.0), sum11 = fill(0.0);
+      for (std::int64_t k = 0; k < n; k += lane_count) {
+        const Lanes a0 = load(a[i] + k), a1 = load(a[i1] + k);
+        const Lanes b0 = load(b[j] + k), b1 = load(b[j1] + k);
+        sum00 = sum00 + a0 * b0;
+        sum01 = sum01 + a0 * b1;
+        sum10 = sum10 + a1 * b0;
+        sum11 = sum11 + a1 * b1;
+      }
+      product[i * p + j] += combine(sum00);
+      if (j1 > j && j1 <= i) product[i * p + j1] += combine(sum01);
+      if (i1 > i) product[i1 * p + j] += combine(sum10);
+      if (i1 > i && j1 > j) product[i1 * p + j1] += combine(sum11);
+    }
 }
 
 LHTREE_CLONES void gather_values(const double* column, const std::uint32_t* row, std::int64_t n,
@@ -206,20 +213,21 @@ LHTREE_CLONES void gather_values(const float* column, const std::uint32_t* row, 
 LHTREE_CLONES void find_purity(const double* target, const double* all, std::int64_t n_bins,
                                double* behind, double* inside) {
   const double whole_target = target[n_bins], whole = all[n_bins];
+  // One division instead of two: t^2 / n + u^2 / m = (t^2 m + u^2 n) / (n m).
   const auto purity = [=](double t, double n) {
-    const double right_t = whole_target - t, right_n = whole - n;
-    return (n > 0.0 ? t * t / n : 0.0) + (right_n > 0.0 ? right_t * right_t / right_n : 0.0);
+    const double u = whole_target - t, m = whole - n, product = n * m;
+    return product > 0.0 ? (t * t * m + u * u * n) / product : 0.0;
   };
   for (std::int64_t b = 0; b < n_bins; ++b) {
     const double targets = target[b + 1] - target[b], rest = all[b + 1] - all[b] - targets;
     const double targets_first = purity(target[b] + targets, all[b] + targets);
     const double rest_first = purity(target[b], all[b] + rest);
-    const double before = purity(target[b], all[b]);
     behind[b] = purity(target[b + 1], all[b + 1]);
     const double corner = targets_first > rest_first ? targets_first : rest_first;
-    const double end = before > behind[b] ? before : behind[b];
-    inside[b] = corner > end ? corner : end;
+    inside[b] = corner > behind[b] ? corner : behind[b];
   }
+  for (std::int64_t b = 1; b < n_bins; ++b)
+    inside[b] = inside[b] > behind[b - 1] ? inside[b] : behind[b - 1];
 }
 
 LHTREE_CLONES void find_bins(const double* value, std::int64_t n, double lowest, double scale,
@@ -270,7 +278,21 @@ LHTREE_CLONES void shorten(double* distance, const double* score, std::int64_t n
 
 LHTREE_CLONES Extremes find_extremes(const double* score, std::int64_t n) {
   Extremes extremes{score[0], score[0]};
-  for (std::int64_t i = 1; i < n; ++i) {
+  std::int64_t i = 0;
+  if (n >= lane_count) {
+    double low[lane_count], high[lane_count];  // of every eighth value
+    for (int k = 0; k < lane_count; ++k) low[k] = high[k] = score[k];
+    for (i = lane_count; i + lane_count <= n; i += lane_count)
+      for (int k = 0; k < lane_count; ++k) {
+        low[k] = score[i + k] < low[k] ? score[i + k] : low[k];
+        high[k] = score[i + k] > high[k] ? score[i + k] : high[k];
+      }
+    for (int k = 0; k < lane_count; ++k) {
+      extremes.min = low[k] < extremes.min ? low[k] : extremes.min;
+      extremes.max = high[k] > extremes.max ? high[k] : extremes.max;
+    }
+  }
+  for (; i < n; ++i) {
     extremes.min = score[i] < extremes.min ? score[i] : extremes.min;
     extremes.max = score[i] > extremes.max ? score[i] : extremes.max;
   }

@@ -30,9 +30,10 @@ void add_rows(const Table<float>& table, RowSet rows, const double* origin, doub
 double add_values(const double* value, const double* weight, std::int64_t n, double origin,
                   double& square);
 
-/// Sum of weight * (a - origin_a) * (b - origin_b). `weight` may be null.
-double multiply_values(const double* a, double origin_a, const double* b, double origin_b,
-                       const double* weight, std::int64_t n);
+/// Add the products of all pairs of columns over `n` rows: product[i * p + j] for j <= i
+/// gets the sum of a[i] * b[j]. `n` is a multiple of eight; zeros fill what is missing.
+void multiply_columns(const double* const* a, const double* const* b, std::int64_t p,
+                      std::int64_t n, double* product);
 
 /// value[i] = column[row[i]].
 void gather_values(const double* column, const std::uint32_t* row, std::int64_t n, double* value);
@@ -42,9 +43,10 @@ void gather_values(const float* column, const std::uint32_t* row, std::int64_t n
 ///
 /// A cut with weight n on its left, t of it targets, has purity t^2 / n plus the same of
 /// its right. `behind` gets the purity of the cut behind each bin, `inside` a bound for
-/// those inside: purity is convex, so it is largest where all targets of the bin, or all
-/// of its rest, lie on the left. `target` and `all` hold the sums before each bin and,
-/// at n_bins, those of all rows.
+/// those inside: purity is convex, so it is largest at an end of the bin or where all of
+/// its targets, or all of its rest, lie on the left. `target` and `all` hold the sums
+/// before each bin and, at n_bins, those of all rows. A cut with nothing on one side has
+/// purity 0.
 void find_purity(const double* target, const double* all, std::int64_t n_bins, double* behind,
                  double* inside);
 

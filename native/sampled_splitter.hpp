@@ -88,6 +88,8 @@ class SampledSplitter {
   }
 
  private:
+  static constexpr std::int64_t factor_rows = 256;  // rows that are multiplied at a time
+
   void start_node(const NodeRows& rows) {
     rows_ = rows;
     gather_weight(rows, row_weight_);
@@ -121,10 +123,11 @@ class SampledSplitter {
   bool read_column(std::int64_t j, std::vector<double>& values, ColumnMoments& moments) {
     check_stop(stop_);
     const std::int64_t n_targets = rows_.target.size, n = rows_.size();
-    if (static_cast<std::int64_t>(values.size()) < n) values.resize(n);
+    if (static_cast<std::int64_t>(values.size()) < padded(n)) values.resize(padded(n));
     double* value = values.data();
     gather_values(table_.column(j), rows_.target.row, n_targets, value);
     gather_values(table_.column(j), rows_.rest.row, rows_.rest.size, value + n_targets);
+    std::fill(value + n, value + padded(n), 0.0);  // products are taken in whole lanes
     moments = sum_values(value, 0.0);
     const double scale = moments.square / moments.weight();
     if (moments.variance() > smallest_ratio * scale) return true;
@@ -154,20 +157,38 @@ class SampledSplitter {
   /// Products of all pairs of drawn columns, as a lower triangle in rows. Blocks of rows
   /// stay in the fastest cache until all pairs are done.
   void multiply_columns() {
-    constexpr std::int64_t block = 256;
+    constexpr std::int64_t block = factor_rows;
     const std::size_t p = drawn_.size();
     product_.assign(p * p, 0.0);
-    const double* weight = row_weight_.empty() ? nullptr : row_weight_.data();
+    left_factor_.resize(p);
+    right_factor_.resize(p);
     for (std::int64_t begin = 0; begin < rows_.size(); begin += block) {
-      const std::int64_t n = std::min(block, rows_.size() - begin);
       check_stop(stop_);
-      for (std::size_t i = 0; i < p; ++i)
-        for (std::size_t j = 0; j < i; ++j)
-          product_[i * p + j] += multiply_values(
-              buffer_[i].data() + begin, drawn_[i].moments.origin, buffer_[j].data() + begin,
-              drawn_[j].moments.origin, weight ? weight + begin : nullptr, n);
+      const std::int64_t n = std::min(block, rows_.size() - begin);
+      for (std::size_t k = 0; k < p; ++k) prepare_factor(k, begin, n);
+      lhtree::multiply_columns(left_factor_.data(), right_factor_.data(),
+                               static_cast<std::int64_t>(p), padded(n), product_.data());
     }
     for (std::size_t i = 0; i < p; ++i) product_[i * p + i] = drawn_[i].moments.square;
+  }
+
+  /// Have a block of a drawn column as a factor of products: about its origin, in whole
+  /// lanes, and weighted on the left. Most columns are so as they are.
+  void prepare_factor(std::size_t k, std::int64_t begin, std::int64_t n) {
+    const double* value = buffer_[k].data() + begin;
+    const double origin = drawn_[k].moments.origin;
+    left_factor_[k] = right_factor_[k] = value;
+    if (row_weight_.empty() && origin == 0.0) return;
+    factor_.resize(drawn_.size() * 2 * factor_rows);
+    double* right = factor_.data() + k * 2 * factor_rows;
+    double* left = right + factor_rows;
+    std::fill_n(right, 2 * factor_rows, 0.0);
+    for (std::int64_t i = 0; i < n; ++i) {
+      right[i] = value[i] - origin;
+      left[i] = row_weight_.empty() ? right[i] : row_weight_[begin + i] * right[i];
+    }
+    left_factor_[k] = left;
+    right_factor_[k] = right;
   }
 
   /// Try the contrast over the columns drawn from number `begin` to `end`.
@@ -268,6 +289,8 @@ class SampledSplitter {
   std::vector<std::size_t> order_;           // their places among the drawn
   std::vector<const double*> term_column_;
   std::vector<double> score_, product_, plane_product_;
+  std::vector<const double*> left_factor_, right_factor_;
+  std::vector<double> factor_;
 };
 
 }  // namespace lhtree

@@ -88,16 +88,17 @@ class GiniCutter {
   Threshold choose(const Scores& scores, double lowest, double highest, double limit) {
     scores_ = scores;
     count(lowest, highest);
-    double behind[most_bins], inside[most_bins];
-    find_purity(target_, all_, last_bin_ + 1, behind, inside);
-    double least = infinity, least_bound = infinity;
+    double behind[most_bins];
+    find_purity(target_, all_, last_bin_ + 1, behind, bound_);
+    double purest = 0.0, largest_bound = 0.0;
     for (std::int64_t b = 0; b <= last_bin_; ++b) {
-      bound_[b] = size_[b] > 1 ? find_impurity(inside[b], whole_) : infinity;
-      least_bound = std::min(least_bound, bound_[b]);
-      if (size_[b] > 0 && b < last_bin_) least = std::min(least, find_impurity(behind[b], whole_));
+      if (size_[b] == 0) continue;
+      if (size_[b] > 1) largest_bound = std::max(largest_bound, bound_[b]);
+      if (b < last_bin_) purest = std::max(purest, behind[b]);
     }
-    if (std::min(least, least_bound) >= limit) return {};
-    least = std::min(least, sort_bins(least));
+    if (find_impurity(std::max(purest, largest_bound), whole_) >= limit) return {};
+    const double least =
+        std::min(purest > 0.0 ? find_impurity(purest, whole_) : infinity, sort_bins(purest));
     return find_lowest(least + same_impurity);
   }
 
@@ -147,12 +148,13 @@ class GiniCutter {
     }
   }
 
-  /// Sort the rows of the bins that may hold a cut as good as `least`; returns the
-  /// least impurity found inside them.
-  double sort_bins(double least) {
+  /// Sort the rows of the bins that may hold a cut as good as that of purity `purest`;
+  /// returns the least impurity found inside them.
+  double sort_bins(double purest) {
     row_.clear();
+    const double least_bound = purest - same_impurity * whole_.all;
     for (std::int64_t b = 0; b <= last_bin_; ++b)
-      is_sorted_[b] = bound_[b] <= least + same_impurity;
+      is_sorted_[b] = size_[b] > 1 && bound_[b] >= least_bound;
     for (std::int64_t i = 0; i < scores_.n_rows; ++i)
       if (is_sorted_[code_[i]])
         row_.push_back({scores_.score[i], scores_.weight_of(i), i < scores_.n_targets});
