@@ -330,10 +330,10 @@ class Tree:
         strength *= self.left[node] >= 0  # the slopes of leaves do not count
         total = np.bincount(node, strength, self.n_nodes)[node]
         strength *= np.divide(self.weight_sum[node], total, np.zeros(len(node)), where=total > 0)
-        importance = np.bincount(self._find_columns(), strength, forest.n_features)
+        importance = np.bincount(self.find_columns(), strength, forest.n_features)
         return importance / (importance.sum() or 1.0)
 
-    def _find_columns(self) -> NDArray[np.int32]:
+    def find_columns(self) -> NDArray[np.int32]:
         """Return the column of every term of the tree."""
         forest, nodes = self.forest, self._nodes
         size = np.diff(forest.start[nodes.start : nodes.stop + 1])

@@ -1,0 +1,251 @@
+"""A model as if-then rules."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from lhtree.explain import reading
+from lhtree.explain.wording import (
+    Condition,
+    Form,
+    Vocabulary,
+    describe_node,
+    describe_side,
+    find_vocabulary,
+    format_number,
+)
+from lhtree.tree import Forest, Ints, Tree
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One leaf in words: if all conditions hold, the tree answers this.
+
+    Parameters
+    ----------
+    tree : int
+        Position of the tree in ``trees_``.
+    leaf : int
+        Number of the leaf in the tree.
+    target : str
+        Class that the tree separates from the rest.
+    conditions : tuple of Condition
+        What holds for the rows of the leaf; each has ``terms``, ``comparison`` and
+        ``threshold``.
+    membership : Form
+        The tree's answer: ``terms`` plus ``constant``, clipped to [0, 1].
+    share : float
+        Share of targets among the training rows of the leaf.
+    n_samples : int
+        Number of these rows.
+    """
+
+    tree: int
+    leaf: int
+    target: str
+    conditions: tuple[Condition, ...]
+    membership: Form
+    share: float
+    n_samples: int
+
+    def __str__(self) -> str:
+        condition = " and ".join(map(str, self.conditions)) or "anything"
+        line = format_number(self.membership.constant, 2)
+        if self.membership.terms:
+            line = f"{self.membership.format()} + {line}, about {format_number(self.share, 2)}"
+        return f"if {condition} then {self.target}: {line} ({self.n_samples} rows)"
+
+
+@dataclass(frozen=True)
+class RuleSet:
+    """The rules of all trees, tree by tree.
+
+    Parameters
+    ----------
+    rules : tuple of Rule
+        One rule per leaf.
+    units : str
+        Units of the numbers: "raw" or "standardized".
+    min_weight : float
+        Terms below it were left out.
+    n_terms, n_dropped : int
+        How many terms the model has, and how many of them were left out.
+    agreement : float or None
+        Share of the given rows for which the rules predict the model's class; None if
+        no rows were given.
+    """
+
+    rules: tuple[Rule, ...]
+    units: str
+    min_weight: float
+    n_terms: int
+    n_dropped: int
+    agreement: float | None
+
+    def __len__(self) -> int:
+        return len(self.rules)
+
+    def __iter__(self) -> Iterator[Rule]:
+        return iter(self.rules)
+
+    def __getitem__(self, number: int) -> Rule:
+        return self.rules[number]
+
+    def __str__(self) -> str:
+        lines = []
+        for number, rule in enumerate(self.rules):
+            if number == 0 or rule.tree != self.rules[number - 1].tree:
+                lines.append(f"Tree {rule.tree}: {rule.target} against the rest")
+            lines.append(f"  {rule}")
+        if self.n_dropped:
+            lines.append(
+                f"{self.n_dropped} of {self.n_terms} terms below {self.min_weight:g} times the "
+                "largest of their node are left out."
+            )
+        if self.agreement is not None:
+            lines.append(f"The rules agree with the model on {self.agreement:.2%} of the rows.")
+        return "\n".join(lines)
+
+
+def rules(model: Any, *, min_weight: float = 0.0, X: Any = None, units: str = "raw") -> RuleSet:
+    """Return a model as if-then rules, one for each leaf of each tree.
+
+    The terms of a condition are sorted, the strongest (in standardised units) first.
+    A condition on one feature is solved for it, and of several on the same feature the
+    tightest are kept.
+
+    Parameters
+    ----------
+    model : LHTClassifier or LHForestClassifier
+        A fitted model.
+    min_weight : float, default=0.0
+        Leave out terms whose weight is below this times the largest of their node,
+        both in standardised units; what they add on average moves to the constant.
+    X : array-like of shape (n_rows, n_features), default=None
+        Rows on which to compare the shortened rules with the model.
+    units : {"raw", "standardized"}, default="raw"
+        Units of weights and thresholds: those of the columns as they came, or those in
+        which the trees compare.
+
+    Returns
+    -------
+    RuleSet
+        Plain data, and readable as a string.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from lhtree import LHTClassifier
+    >>> from lhtree.explain import rules
+    >>> X, y = load_wine(return_X_y=True, as_frame=True)
+    >>> model = LHTClassifier(beta=0.9, max_depth=1).fit(X, y)
+    >>> print(rules(model)[0])
+    if proline < 680.00 then 0: 0.00 (110 rows)
+    >>> rules(model, min_weight=0.5, X=X).agreement
+    1.0
+    """
+    reading.check_model(model)
+    is_number = isinstance(min_weight, int | float | np.number) and not isinstance(
+        min_weight, bool
+    )
+    if not is_number or not 0 <= min_weight <= 1:
+        raise ValueError(f"min_weight must be a number from 0 to 1, got {min_weight!r}.")
+    words = find_vocabulary(model, units)
+    forest = shorten(model.forest_, float(min_weight))
+    agreement = None
+    if X is not None:
+        short = copy.copy(model)
+        short.forest_ = forest
+        agreement = float(np.mean(short.predict(X) == model.predict(X)))
+    n_terms = len(model.forest_.weight)
+    return RuleSet(
+        rules=tuple(rule for tree in forest for rule in _list_rules(tree, words)),
+        units=units,
+        min_weight=float(min_weight),
+        n_terms=n_terms,
+        n_dropped=n_terms - len(forest.weight),
+        agreement=agreement,
+    )
+
+
+def shorten(forest: Forest, min_weight: float) -> Forest:
+    """Return a forest without the terms below `min_weight` times the largest of their node.
+
+    What they add at the node's center moves into the threshold, so that a row there takes
+    the same side. In a leaf they add nothing there.
+    """
+    size = np.diff(forest.start)
+    node = np.repeat(np.arange(len(size)), size)
+    strength = np.abs(forest.weight)
+    largest = np.zeros(len(size))
+    np.maximum.at(largest, node, strength)
+    is_kept = strength >= min_weight * largest[node]
+    if is_kept.all():
+        return forest
+    gone = np.bincount(node, ~is_kept * forest.weight * forest.center, len(size))
+    is_split = forest.left >= 0
+    kept_size: Ints = np.bincount(node, is_kept, len(size)).astype(np.int64)
+    column = np.concatenate([tree.find_columns() for tree in forest])[is_kept]
+    is_listed = np.repeat(kept_size != forest.n_features, kept_size)
+    n_listed = np.where(kept_size == forest.n_features, 0, kept_size)
+    square = np.bincount(node, is_kept * forest.weight**2, len(size))
+    return replace(
+        forest,
+        start=_add_up(kept_size),
+        feature_start=_add_up(n_listed),
+        feature=column[is_listed],
+        weight=forest.weight[is_kept],
+        center=forest.center[is_kept],
+        deviation=forest.deviation[is_kept],
+        threshold=forest.threshold - np.where(is_split, gone, 0.0),
+        norm=np.where(is_split, np.sqrt(square), 0.0),
+    )
+
+
+def _add_up(size: Ints) -> Ints:
+    return np.concatenate([[0], np.cumsum(size)]).astype(np.int64)
+
+
+def _list_rules(tree: Tree, words: Vocabulary) -> Iterator[Rule]:
+    """Yield the rules of a tree, leaves from left to right."""
+    stack: list[tuple[int, tuple[Condition, ...]]] = [(0, ())]
+    while stack:
+        node, conditions = stack.pop()
+        left = int(tree.left[node])
+        if left >= 0:
+            for is_right in (True, False):
+                side = describe_side(tree, node, is_right, words)
+                stack.append((left + is_right, (*conditions, side)))
+            continue
+        yield Rule(
+            tree=tree.number,
+            leaf=node,
+            target=words.classes[tree.target],
+            conditions=_simplify(conditions),
+            membership=describe_node(tree, node, words),
+            share=float(tree.share[node]),
+            n_samples=int(tree.n_samples[node]),
+        )
+
+
+def _simplify(conditions: tuple[Condition, ...]) -> tuple[Condition, ...]:
+    """Keep the tightest of several limits of the same sum from the same side."""
+    tightest: dict[tuple[Any, bool], Condition] = {}
+    for condition in conditions:
+        is_upper = condition.comparison in ("<", "<=")
+        key = condition.terms, is_upper
+        known = tightest.get(key)
+        if known is None or _is_tighter(condition, known, is_upper):
+            tightest[key] = condition
+    return tuple(tightest.values())
+
+
+def _is_tighter(condition: Condition, known: Condition, is_upper: bool) -> bool:
+    if condition.threshold == known.threshold:
+        return "=" not in condition.comparison
+    return (condition.threshold < known.threshold) == is_upper

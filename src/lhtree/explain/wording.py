@@ -1,0 +1,149 @@
+"""Nodes in words: linear forms with named, sorted terms."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from lhtree.explain import reading
+from lhtree.tree import Tree
+
+UNITS = ("raw", "standardized")
+OPPOSITE = {"<": ">=", ">=": "<", ">": "<=", "<=": ">"}
+MIRRORED = {"<": ">", ">=": "<=", ">": "<", "<=": ">="}  # of both sides, divided by -1
+
+
+@dataclass(frozen=True)
+class Term:
+    """A feature and what it is multiplied by."""
+
+    feature: str
+    weight: float
+
+
+@dataclass(frozen=True)
+class Form:
+    """A sum of terms, the strongest first, plus a constant."""
+
+    terms: tuple[Term, ...]
+    constant: float
+
+    def format(self, decimals: int = 2, n_terms: int | None = None) -> str:
+        """Return the terms in words, those beyond `n_terms` counted only."""
+        shown = self.terms[:n_terms]
+        words = [format_term(term, decimals, is_first=k == 0) for k, term in enumerate(shown)]
+        n_hidden = len(self.terms) - len(shown)
+        return " ".join([*words, f"+ ({n_hidden} more)"] if n_hidden else words)
+
+
+@dataclass(frozen=True)
+class Condition:
+    """A comparison of a sum of terms with a threshold."""
+
+    terms: tuple[Term, ...]
+    comparison: str  # <, >=, > or <=
+    threshold: float
+
+    def format(self, decimals: int = 2, n_terms: int | None = None) -> str:
+        """Return the condition in words."""
+        form = Form(self.terms, 0.0).format(decimals, n_terms)
+        return f"{form} {self.comparison} {format_number(self.threshold, decimals)}"
+
+    def __str__(self) -> str:
+        return self.format()
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """How to speak of a model: names of columns and classes, and units."""
+
+    columns: tuple[str, ...]
+    classes: tuple[str, ...]
+    is_raw: bool
+
+
+def find_vocabulary(
+    model: Any,
+    units: str,
+    feature_names: Sequence[Any] | None = None,
+    class_names: Sequence[Any] | None = None,
+) -> Vocabulary:
+    """Return checked names; those of the model where none are given."""
+    if units not in UNITS:
+        raise ValueError(f"units must be one of {', '.join(UNITS)}, got {units!r}.")
+    columns = _check_names("feature_names", feature_names, model.column_names_)
+    classes = _check_names("class_names", class_names, model.classes_.tolist())
+    return Vocabulary(columns, classes, units == "raw")
+
+
+def _check_names(argument: str, given: Any, own: Sequence[Any]) -> tuple[str, ...]:
+    if given is None:
+        return tuple(map(str, own))
+    if isinstance(given, str) or len(given) != len(own):
+        raise ValueError(
+            f"{argument} must list {len(own)} names, got {given!r}; the model's own are "
+            f"{reading.join_few(list(own))}."
+        )
+    return tuple(map(str, given))
+
+
+def describe_node(tree: Tree, node: int, words: Vocabulary) -> Form:
+    """Return the projection of a split, or the membership of a leaf before clipping.
+
+    The constant of a split is 0: in raw units it is part of the threshold.
+    """
+    feature, weight, center, _ = tree.terms(node)
+    order = np.argsort(-np.abs(weight), kind="stable")
+    if words.is_raw:
+        unit = tree.forest.column_deviation[feature]
+        center = tree.forest.column_mean[feature] + center * unit
+        weight = weight / unit
+    terms = tuple(Term(words.columns[feature[k]], float(weight[k])) for k in order)
+    is_leaf = tree.left[node] < 0
+    constant = float(tree.share[node] - weight @ center) if is_leaf else 0.0
+    return Form(terms, constant)
+
+
+def describe_side(tree: Tree, node: int, is_right: bool, words: Vocabulary) -> Condition:
+    """Return what holds for the rows that go to one side of a split."""
+    feature, weight, *_ = tree.terms(node)
+    threshold = float(tree.threshold[node])
+    if words.is_raw:
+        forest = tree.forest
+        threshold += (weight / forest.column_deviation[feature]) @ forest.column_mean[feature]
+    form = describe_node(tree, node, words)
+    comparison = ">=" if is_right else "<"
+    if len(form.terms) > 1:
+        return Condition(form.terms, comparison, float(threshold))
+    (term,) = form.terms
+    if term.weight < 0:
+        comparison = MIRRORED[comparison]
+    return Condition((Term(term.feature, 1.0),), comparison, float(threshold / term.weight))
+
+
+def format_number(value: float, decimals: int) -> str:
+    """Return a number with so many decimals; small ones keep as many digits instead."""
+    size = abs(value)
+    if size == 0 or not math.isfinite(size):
+        return f"{value:.{decimals}f}"
+    if not 1e-4 <= size < 1e7:
+        return f"{value:.{decimals}e}"
+    places = decimals if size >= 1 else decimals - 1 - math.floor(math.log10(size))
+    return f"{value:.{max(places, decimals)}f}"
+
+
+def format_term(term: Term, decimals: int, *, is_first: bool) -> str:
+    """Return a term with its sign: a weight of one is not written."""
+    sign = "-" if term.weight < 0 else ("" if is_first else "+")
+    size = format_number(abs(term.weight), decimals)
+    word = term.feature if abs(term.weight) == 1 else f"{size}*{term.feature}"
+    return f"{sign}{word}" if is_first else f"{sign} {word}"
+
+
+def check_decimals(decimals: Any) -> int:
+    """Return a sensible number of decimals."""
+    return reading.check_number("decimals", decimals, 0, 17)

@@ -1,0 +1,150 @@
+"""Trees as indented text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from lhtree.explain.reading import check_model, check_number, find_tree
+from lhtree.explain.wording import (
+    Vocabulary,
+    check_decimals,
+    describe_node,
+    describe_side,
+    find_vocabulary,
+    format_number,
+)
+from lhtree.tree import Tree
+
+
+def export_text(
+    model: Any,
+    *,
+    tree: int | None = None,
+    feature_names: Sequence[Any] | None = None,
+    class_names: Sequence[Any] | None = None,
+    max_depth: int = 10,
+    n_features: int = 5,
+    spacing: int = 3,
+    decimals: int = 2,
+    units: str = "standardized",
+    show_weights: bool = False,
+) -> str:
+    """Return the trees of a model as text, in the manner of ``sklearn.tree.export_text``.
+
+    Parameters
+    ----------
+    model : LHTClassifier or LHForestClassifier
+        A fitted model.
+    tree : int, default=None
+        Position in ``trees_`` of the only tree to write; None writes all.
+    feature_names : list of str, default=None
+        Names of the columns; None takes ``column_names_``.
+    class_names : list of str, default=None
+        Names of the classes; None takes ``classes_``.
+    max_depth : int, default=10
+        Splits below this depth are cut off, and the text says so.
+    n_features : int, default=5
+        How many features of a node to write, the strongest; the others are counted.
+    spacing : int, default=3
+        Width of an edge.
+    decimals : int, default=2
+        Digits after the decimal point.
+    units : {"standardized", "raw"}, default="standardized"
+        Units of weights and thresholds: those in which the trees compare, or those of
+        the columns as they came.
+    show_weights : bool, default=False
+        Whether to write the weighted number of training rows of each leaf.
+
+    Returns
+    -------
+    str
+        One paragraph per tree.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from lhtree import LHTClassifier
+    >>> from lhtree.export import export_text
+    >>> X, y = load_wine(return_X_y=True, as_frame=True)
+    >>> model = LHTClassifier(beta=0.8, max_depth=2).fit(X, y)
+    >>> print(export_text(model, tree=0, n_features=2))
+    Tree 0: 0 against the rest
+    |--- proline + 0.81*flavanoids < 0.03
+    |   |--- share of 0: 0.00
+    |--- proline + 0.81*flavanoids >= 0.03
+    |   |--- share of 0: 0.00
+    """
+    check_model(model)
+    check_number("max_depth", max_depth, 0, 2**62)
+    check_number("n_features", n_features, 1, 2**62)
+    check_number("spacing", spacing, 1, 1000)
+    check_decimals(decimals)
+    words = find_vocabulary(model, units, feature_names, class_names)
+    writer = _Writer(words, max_depth, n_features, spacing, decimals, bool(show_weights))
+    trees = list(model.forest_) if tree is None else [find_tree(model, tree)]
+    return "\n".join(line for each in trees for line in writer.write(each))
+
+
+class _Writer:
+    """Writes trees with fixed settings."""
+
+    def __init__(
+        self,
+        words: Vocabulary,
+        max_depth: int,
+        n_features: int,
+        spacing: int,
+        decimals: int,
+        shows_weights: bool,
+    ) -> None:
+        self.words, self.max_depth, self.n_features = words, max_depth, n_features
+        self.decimals, self.shows_weights = decimals, shows_weights
+        self.branch, self.trunk = "|" + "-" * spacing + " ", "|" + " " * spacing
+
+    def write(self, tree: Tree) -> list[str]:
+        """Return the lines of a tree, without recursion: it may be deep."""
+        lines = [f"Tree {tree.number}: {self.words.classes[tree.target]} against the rest"]
+        stack = [(0, 0, "")]
+        while stack:
+            node, depth, condition = stack.pop()
+            if condition:
+                lines.append(self.trunk * (depth - 1) + self.branch + condition)
+            left = int(tree.left[node])
+            indent = self.trunk * depth + self.branch
+            if left < 0:
+                lines.append(indent + self._describe_leaf(tree, node))
+            elif depth > self.max_depth:
+                lines.append(f"{indent}truncated branch of depth {_find_depth(tree, node)}")
+            else:
+                for is_right in (True, False):
+                    side = describe_side(tree, node, is_right, self.words)
+                    words = side.format(self.decimals, self.n_features)
+                    stack.append((left + is_right, depth + 1, words))
+        return lines
+
+    def _describe_leaf(self, tree: Tree, node: int) -> str:
+        share = format_number(float(tree.share[node]), self.decimals)
+        text = f"share of {self.words.classes[tree.target]}: {share}"
+        form = describe_node(tree, node, self.words)
+        if form.terms:
+            line = form.format(self.decimals, self.n_features)
+            text += f", membership: {line} + {format_number(form.constant, self.decimals)}"
+        if self.shows_weights:
+            text += f", weight: {format_number(float(tree.weight_sum[node]), self.decimals)}"
+        return text
+
+
+def _find_depth(tree: Tree, node: int) -> int:
+    """Return the number of splits on the longest path below a node."""
+    depth, level = 0, [node]
+    while True:
+        level = [
+            int(tree.left[parent]) + side
+            for parent in level
+            if tree.left[parent] >= 0
+            for side in (0, 1)
+        ]
+        if not level:
+            return depth
+        depth += 1
