@@ -11,41 +11,18 @@ from sklearn.ensemble import (
     HistGradientBoostingClassifier,
     RandomForestClassifier,
 )
+from sklearn.tree import DecisionTreeClassifier
 from threadpoolctl import threadpool_limits
 
+from benchmarks import paper
 from lhtree import LHForestClassifier
 
-# The paper's table 5: gamma and min_samples, members, share of the rows.
-PAPER_FORESTS: dict[str, dict[str, Any]] = {
-    "satimage": {"gamma": 5, "n_estimators": 30, "max_samples": 0.8},
-    "segment": {"gamma": 2, "n_estimators": 1, "max_samples": None},
-    "pendigits": {"gamma": 2, "n_estimators": 20, "max_samples": 0.8},
-    "synth50k": {"gamma": 2, "n_estimators": 20, "max_samples": 0.8},
-    "skin": {"gamma": 2, "n_estimators": 50, "max_samples": 0.8},
-    "connect4_onehot": {"gamma": 7, "n_estimators": 40, "max_samples": 0.6},
-    "mnist": {
-        "gamma": 6,
-        "n_estimators": 20,
-        "max_samples": None,
-        "beta": 0.8,
-        "alpha": 900,
-        "standardize": False,
-    },
-}
+SYNTHETIC = {"gamma": 2, "min_samples_split": 2, "n_estimators": 20, "max_samples": 0.8}
+# What the paper calls a table; digits is the test part of optdigits.
+PAPER_NAMES = {"connect4_onehot": "connect4", "digits": "optdigits"}
 
-# The paper's table 6: depth and number of trees or rounds; learning rate 0.1.
-PAPER_PEERS: dict[str, dict[str, tuple[int, int]]] = {
-    "satimage": {"RF": (15, 50), "XGBoost": (5, 130), "CatBoost": (7, 385), "LightGBM": (15, 72)},
-    "segment": {"RF": (15, 100), "XGBoost": (10, 200), "CatBoost": (5, 200), "LightGBM": (5, 37)},
-    "pendigits": {
-        "RF": (15, 150),
-        "XGBoost": (5, 300),
-        "CatBoost": (10, 200),
-        "LightGBM": (5, 106),
-    },
-    "mnist": {"LightGBM": (10, 138)},
-}
-
+# Peers as they come, for accuracy: nothing but the seed and the threads is set.
+DEFAULT_PEERS = ("CART", "RF", "ExtraTrees", "HistGB", "XGBoost", "LightGBM", "CatBoost")
 PEERS = ("RF", "ExtraTrees", "HistGB", "XGBoost", "LightGBM", "CatBoost", "YDF")
 LHT = ("LHT paper", "LHT default")
 
@@ -93,9 +70,10 @@ class YdfForest:
 
 def make_peer(name: str, data: str, n_threads: int) -> Any:
     """Return a peer with the paper's settings where it has some, else with 100 trees."""
-    depth, n = PAPER_PEERS.get(data, {}).get(name, (None, 100))
+    given = paper.read_peer(PAPER_NAMES.get(data, data), name) or {"n_estimators": 100}
+    depth, n = given.get("max_depth"), given["n_estimators"]
     depth_given = {} if depth is None else {"max_depth": depth}
-    rate = {} if depth is None else {"learning_rate": 0.1}
+    rate = {"learning_rate": r} if (r := given.get("learning_rate")) else {}
     common: dict[str, Callable[[], Any]] = {
         "RF": lambda: RandomForestClassifier(n, n_jobs=n_threads, random_state=0, **depth_given),
         "ExtraTrees": lambda: ExtraTreesClassifier(n, n_jobs=n_threads, random_state=0),
@@ -131,7 +109,48 @@ def make_model(name: str, data: str, n_threads: int) -> Any:
     if name == "LHT default":
         return LHForestClassifier(n_jobs=n_threads, random_state=0)
     if name == "LHT paper":
-        settings = dict(PAPER_FORESTS.get(data, PAPER_FORESTS["synth50k"]))
-        settings["min_samples_split"] = settings["gamma"]
-        return LHForestClassifier(preset="paper", n_jobs=n_threads, random_state=0, **settings)
+        return make_paper_forest(data, n_threads, 0)
     return make_peer(name, data, n_threads)
+
+
+def make_paper_forest(data: str, n_threads: int, seed: int) -> LHForestClassifier:
+    """Return LHT with the settings of table 5, as written."""
+    settings = SYNTHETIC if data == "synth50k" else paper.read_forest(PAPER_NAMES.get(data, data))
+    return LHForestClassifier(preset="paper", n_jobs=n_threads, random_state=seed, **settings)
+
+
+def make_default_forest(seed: int) -> LHForestClassifier:
+    """Return the forest as it comes: one setting for all data sets."""
+    return LHForestClassifier(random_state=seed)
+
+
+def make_default_peer(name: str, seed: int) -> Any:
+    """Return a peer with its own defaults, on one thread."""
+    plain = {
+        "CART": DecisionTreeClassifier,
+        "RF": RandomForestClassifier,
+        "ExtraTrees": ExtraTreesClassifier,
+        "HistGB": HistGradientBoostingClassifier,  # one thread by OMP_NUM_THREADS
+    }
+    if name in plain:
+        return plain[name](random_state=seed)
+    module = importlib.import_module(name.lower())
+    if name == "XGBoost":
+        return module.XGBClassifier(n_jobs=1, random_state=seed)
+    if name == "LightGBM":
+        return module.LGBMClassifier(n_jobs=1, random_state=seed, verbose=-1)
+    return module.CatBoostClassifier(
+        thread_count=1, random_state=seed, verbose=0, allow_writing_files=False
+    )
+
+
+def make_paper_peer(name: str, data: str, seed: int) -> Any:
+    """Return a peer with its settings of table 6; None where the table has none."""
+    given = paper.read_peer(data, name)
+    if given is None:
+        return None
+    model = make_default_peer(name, seed)
+    if name == "CatBoost":
+        names = {"max_depth": "depth", "n_estimators": "iterations"}
+        given = {names.get(key, key): value for key, value in given.items()}
+    return model.set_params(**{key: value for key, value in given.items() if value is not None})

@@ -43,7 +43,9 @@ def test_versions_agree():
     assert f'version = "{lhtree.__version__}"' in text
 
 
-@pytest.mark.parametrize("pattern", ["src/**/*.py", "native/*.?pp", "tests/*.py", "tools/**/*"])
+@pytest.mark.parametrize(
+    "pattern", ["src/**/*.py", "native/*.?pp", "tests/*.py", "tools/**/*", "benchmarks/*.py"]
+)
 def test_files_stay_short(pattern):
     paths = [path for path in ROOT.glob(pattern) if path.is_file()]
     assert paths
