@@ -8,6 +8,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -182,6 +184,26 @@ nb::dict to_dict(Forest forest) {
 }
 
 template <class T>
+bool is_finite(const Input<T, 2>& X) {
+  // Zeros stay zero in a sum; infinities and NaN, times zero, make it NaN.
+  const std::size_t n_whole = X.size() / lane_count * lane_count;
+  Lanes sums = fill(0.0);
+  for (std::size_t i = 0; i < n_whole; i += lane_count)
+    sums = sums + load(X.data() + i) * fill(0.0);
+  double sum = combine(sums);
+  for (std::size_t i = n_whole; i < X.size(); ++i) sum += X.data()[i] * 0.0;
+  return sum == 0.0;
+}
+
+template <class T>
+bool has_infinity(const Input<T, 2>& X) {
+  bool is_found = false;
+  for (std::size_t i = 0; i < X.size(); ++i)
+    is_found |= std::abs(X.data()[i]) > std::numeric_limits<T>::max();
+  return is_found;
+}
+
+template <class T>
 nb::dict grow(const Input<T, 2>& X, const Input<std::int32_t, 1>& code,
               const OptionalWeight& weight, nb::handle plan_object, std::int64_t n_threads,
               nb::object progress) {
@@ -202,11 +224,13 @@ nb::dict grow(const Input<T, 2>& X, const Input<std::int32_t, 1>& code,
   Forest forest;
   {
     nb::gil_scoped_release unlocked;
+    const bool has_missing = !is_finite(X);
     if (by_columns)
-      forest =
-          grow_forest(ColumnTable<T>{X.data(), n_rows, n_columns}, labels, plan, n_threads, poll);
+      forest = grow_forest(ColumnTable<T>(X.data(), n_rows, n_columns, has_missing), labels, plan,
+                           n_threads, poll);
     else
-      forest = grow_forest(Table<T>(X.data(), n_rows, n_columns), labels, plan, n_threads, poll);
+      forest = grow_forest(Table<T>(X.data(), n_rows, n_columns, has_missing), labels, plan,
+                           n_threads, poll);
   }
   return to_dict(std::move(forest));
 }
@@ -230,10 +254,11 @@ std::pair<Output<double, 1>, Output<double, 1>> scale(const Input<T, 2>& X,
                                                       const OptionalWeight& weight) {
   check_not_empty(X);
   if (weight) check_length(weight->size(), X.shape(0), "weight");
-  const Table<T> table(X.data(), X.shape(0), X.shape(1));
   ColumnScale result;
-  run_alone(X.size(),
-            [&](const StopFlag& stop) { result = find_scale(table, weight_of(weight), stop); });
+  run_alone(X.size(), [&](const StopFlag& stop) {
+    const Table<T> table(X.data(), X.shape(0), X.shape(1), !is_finite(X));
+    result = find_scale(table, weight_of(weight), stop);
+  });
   return {to_numpy(std::move(result.mean)), to_numpy(std::move(result.deviation))};
 }
 
@@ -245,14 +270,6 @@ Output<std::int64_t, 1> beyond(const Input<T, 2>& X, double limit) {
                          static_cast<std::int64_t>(X.shape(1)), limit, stop);
   });
   return to_numpy(std::move(result));
-}
-
-template <class T>
-bool is_finite(const Input<T, 2>& X) {
-  // Zeros stay zero in a sum; infinities and NaN, times zero, make it NaN.
-  T sum = 0;
-  for (std::size_t i = 0; i < X.size(); ++i) sum += X.data()[i] * T{0};
-  return sum == T{0};
 }
 
 template <class T>
@@ -450,7 +467,7 @@ void bind_for(nb::module_& m) {
         "weight"_a.noconvert().none(), "plan"_a, "n_threads"_a, "progress"_a.none());
   m.def("find_scale", &scale<T>, "X"_a.noconvert(), "weight"_a.noconvert().none());
   m.def("find_beyond", &beyond<T>, "X"_a.noconvert(), "limit"_a);
-  m.def("is_finite", &is_finite<T>, "X"_a.noconvert());
+  m.def("has_infinity", &has_infinity<T>, "X"_a.noconvert());
   m.def("standardize", &standardized<T>, "X"_a.noconvert(), "mean"_a.noconvert(),
         "deviation"_a.noconvert(), "by_columns"_a, "n_threads"_a);
   m.def("vote", &vote<T>, "forest"_a, "X"_a.noconvert(), "n_classes"_a, "by_margin"_a,

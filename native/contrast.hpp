@@ -9,7 +9,9 @@
 //
 // where a solves R a = SD / s, with R the correlation within the classes, its
 // off-diagonal elements shrunk by W / (W + p) for p columns and rows of weight W,
-// and 0.1 added to its diagonal.
+// and 0.1 added to its diagonal. Missing values take no part in SD and s; in R they
+// are at the mean of their column, and R is what the class leaves of the correlation
+// of the columns filled so: r_ij - r_iP r_jP, with P the indicator of the targets.
 #pragma once
 
 #include <algorithm>
@@ -56,27 +58,32 @@ inline bool solve_cholesky(std::vector<double>& R, std::vector<double>& b) {
   return true;
 }
 
-/// Strengths of Fisher's direction; `product` holds the sums of w (x_i - o_i)(x_j - o_j)
-/// as a lower triangle in rows and is used up. Empty if there is none.
+/// Strengths of Fisher's direction in a node of these weights; `product` holds the sums of
+/// w (x_i - o_i)(x_j - o_j), missing values at their mean, as a lower triangle in rows and
+/// is used up. Empty if there is none.
 inline std::vector<double> find_fisher(const std::vector<PlaneColumn>& columns,
+                                       double weight_target, double weight_rest,
                                        std::vector<double>& product) {
   constexpr double ridge = 0.1;
   const std::size_t p = columns.size();
-  const ColumnMoments& any = columns[0].moments;
-  const double weight = any.weight();
-  const double between = any.weight_target * any.weight_rest / (weight * weight);
+  const double weight = weight_target + weight_rest;
+  const double between = weight_target * weight_rest / (weight * weight);
   const double shrinkage = weight / (weight + static_cast<double>(p));
-  std::vector<double> strength(p), deviation(p), contrast(p);
+  std::vector<double> strength(p), deviation(p), contrast(p), sum(p);
   for (std::size_t i = 0; i < p; ++i) {
     const ColumnMoments& column = columns[i].moments;
-    const double variance = column.variance();
+    const double variance = column.variance(), present = column.weight() / weight;
+    const double pairs = weight_target * weight_rest * present;
     deviation[i] = std::sqrt(variance);
     contrast[i] = column.clean_contrast(variance);
     strength[i] = contrast[i] / deviation[i];
+    // From here on, of the columns filled with their means.
+    contrast[i] *= column.weight_target * column.weight_rest / pairs;
+    deviation[i] *= std::sqrt(present);
+    sum[i] = column.filled_sum(weight);
     for (std::size_t j = 0; j <= i; ++j) {
-      const ColumnMoments& other = columns[j].moments;
       double& x = product[i * p + j];
-      x = (weight * x - column.sum() * other.sum()) / (weight * weight);
+      x = (weight * x - sum[i] * sum[j]) / (weight * weight);
       x = (x - between * contrast[i] * contrast[j]) / (deviation[i] * deviation[j]);
       x = i == j ? x + ridge : x * shrinkage;
     }

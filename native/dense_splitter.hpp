@@ -74,7 +74,8 @@ class DenseSplitter {
   /// Give the mixed children their sums, as long as rounding stays bounded.
   void divide(State& parent, const NodeRows& large, State& larger, const NodeRows& small,
               State& smaller) {
-    const bool subtracts = large.is_mixed() && 2 * large.size() > parent->n_exact;
+    const bool is_exact = !(parent->has_missing() && weight_);
+    const bool subtracts = is_exact && large.is_mixed() && 2 * large.size() > parent->n_exact;
     if (subtracts || small.is_mixed()) smaller = sum_child(*parent, small);
     if (subtracts) {
       subtract(*parent, *smaller, large);
@@ -119,7 +120,7 @@ class DenseSplitter {
   }
 
   State take_moments() {
-    if (spare_.empty()) return std::make_unique<Moments>(all_rows_.width);
+    if (spare_.empty()) return std::make_unique<Moments>(all_rows_.width, all_rows_.has_missing);
     State moments = std::move(spare_.back());
     spare_.pop_back();
     return moments;
@@ -136,7 +137,7 @@ class DenseSplitter {
   void project_part(RowSet rows, const Terms& terms, double* score) {
     const bool is_dense = terms.size() == table_->n_columns;
     const FormView form{is_dense ? nullptr : terms.feature.data(), terms.weight.data(),
-                        terms.size(), false};
+                        terms.size(), false, table_->has_missing ? terms.center.data() : nullptr};
     const Place place = is_near_ ? Place::cached : Place::scattered;
     constexpr std::int64_t piece = 256;
     const T* row[piece];

@@ -77,14 +77,101 @@ LHTREE_INLINE void add(const Table<T>& table, RowSet rows, const double* origin,
     add_all<T, false>(table, rows, origin, sum, square);
 }
 
+/// Sums of eight columns over one block of rows, without the missing values.
+template <class T, bool is_weighted>
+LHTREE_INLINE void add_present_lane(const T* const* row, const double* weight, std::int64_t n_rows,
+                                    std::int64_t column, const double* origin, double* sum,
+                                    double* square, double* present) {
+  const Lanes origin0 = load(origin + column);
+  Lanes sum0 = load(sum + column), square0 = load(square + column);
+  Lanes present0 = load(present + column);
+  for (std::int64_t i = 0; i < n_rows; ++i) {
+    const Lanes value = load(row[i] + column);
+    const Lanes x0 = fill_missing(value, origin0) - origin0;
+    const Lanes wx0 = is_weighted ? fill(weight[i]) * x0 : x0;
+    sum0 = sum0 + wx0;
+    square0 = square0 + wx0 * x0;
+    present0 = present0 + fill_present(value, is_weighted ? weight[i] : 1.0);
+  }
+  store(sum + column, sum0);
+  store(square + column, square0);
+  store(present + column, present0);
+}
+
+template <class T, bool is_weighted>
+LHTREE_INLINE void add_all_present(const Table<T>& table, RowSet rows, const double* origin,
+                                   double* sum, double* square, double* present) {
+  const T* row[rows_per_block];
+  double weight[rows_per_block];
+  for (std::int64_t begin = 0; begin < rows.size; begin += rows_per_block) {
+    const std::int64_t n = std::min(rows_per_block, rows.size - begin);
+    for (std::int64_t i = 0; i < n; ++i) {
+      row[i] = table.row(rows.row[begin + i]);
+      if constexpr (is_weighted) weight[i] = rows.weight[rows.row[begin + i]];
+    }
+    for (std::int64_t column = 0; column < table.width; column += lane_count)
+      add_present_lane<T, is_weighted>(row, weight, n, column, origin, sum, square, present);
+  }
+}
+
+template <class T>
+LHTREE_INLINE void add_present(const Table<T>& table, RowSet rows, const double* origin,
+                               double* sum, double* square, double* present) {
+  if (rows.weight)
+    add_all_present<T, true>(table, rows, origin, sum, square, present);
+  else
+    add_all_present<T, false>(table, rows, origin, sum, square, present);
+}
+
 // ---- projections -----------------------------------------------------------
 
-/// The last, incomplete lane of weights; zeros cancel what lies past a row.
-LHTREE_INLINE Lanes load_last(FormView form, std::int64_t column) {
-  if (form.is_padded) return load(form.weight + column);
+/// The last, incomplete lane of weights or centers; zeros cancel what lies past a row.
+LHTREE_INLINE Lanes load_last(FormView form, const double* values, std::int64_t column) {
+  if (form.is_padded) return load(values + column);
   Lanes lanes = fill(0.0);
-  for (std::int64_t i = 0; column + i < form.n_terms; ++i) lanes[i] = form.weight[column + i];
+  for (std::int64_t i = 0; column + i < form.n_terms; ++i) lanes[i] = values[column + i];
   return lanes;
+}
+
+/// A row whose missing values are replaced by the centers.
+template <class T>
+LHTREE_INLINE double project_dense_filled(const T* row, FormView form, Lanes last,
+                                          Lanes last_center) {
+  Lanes sum = fill(0.0);
+  const std::int64_t n_whole = form.n_terms / lane_count * lane_count;
+  for (std::int64_t column = 0; column < n_whole; column += lane_count)
+    sum = sum +
+          load(form.weight + column) * fill_missing(load(row + column), load(form.center + column));
+  if (n_whole < form.n_terms) sum = sum + last * fill_missing(load(row + n_whole), last_center);
+  return combine(sum);
+}
+
+template <class T>
+LHTREE_INLINE double project_sparse_filled(const T* row, FormView form) {
+  Lanes sum = fill(0.0);
+  for (std::int64_t k = 0; k < form.n_terms; ++k) {
+    const std::int32_t j = form.feature[k];
+    const auto value = static_cast<double>(row[j]);
+    sum[j % lane_count] += form.weight[k] * (value == value ? value : form.center[k]);
+  }
+  return combine(sum);
+}
+
+template <class T>
+LHTREE_INLINE void project_filled(const T* const* row, std::int64_t n_rows, FormView form,
+                                  double* score) {
+  if (form.feature) {
+    for (std::int64_t i = 0; i < n_rows; ++i) score[i] = project_sparse_filled(row[i], form);
+    return;
+  }
+  Lanes last = fill(0.0), last_center = fill(0.0);
+  const std::int64_t n_whole = form.n_terms / lane_count * lane_count;
+  if (n_whole < form.n_terms) {
+    last = load_last(form, form.weight, n_whole);
+    last_center = load_last(form, form.center, n_whole);
+  }
+  for (std::int64_t i = 0; i < n_rows; ++i)
+    score[i] = project_dense_filled(row[i], form, last, last_center);
 }
 
 /// Several rows at once hide the latency of the additions.
@@ -115,13 +202,15 @@ LHTREE_INLINE double project_sparse(const T* row, FormView form) {
 template <class T>
 LHTREE_INLINE void project_all(const T* const* row, std::int64_t n_rows, FormView form, Place place,
                                double* score) {
+  if (form.center) return project_filled(row, n_rows, form, score);
   std::int64_t i = 0;
   if (form.feature) {
     for (; i < n_rows; ++i) score[i] = project_sparse(row[i], form);
     return;
   }
   Lanes last = fill(0.0);
-  if (form.n_terms % lane_count) last = load_last(form, form.n_terms / lane_count * lane_count);
+  if (form.n_terms % lane_count)
+    last = load_last(form, form.weight, form.n_terms / lane_count * lane_count);
   for (; i + 4 <= n_rows; i += 4) {
     if (place == Place::scattered)
       for (std::int64_t k = i + 8; k < std::min(i + 12, n_rows); ++k)
@@ -145,6 +234,16 @@ LHTREE_CLONES void add_rows(const Table<double>& table, RowSet rows, const doubl
 LHTREE_CLONES void add_rows(const Table<float>& table, RowSet rows, const double* origin,
                             double* sum, double* square) {
   add(table, rows, origin, sum, square);
+}
+
+LHTREE_CLONES void add_present_rows(const Table<double>& table, RowSet rows, const double* origin,
+                                    double* sum, double* square, double* present) {
+  add_present(table, rows, origin, sum, square, present);
+}
+
+LHTREE_CLONES void add_present_rows(const Table<float>& table, RowSet rows, const double* origin,
+                                    double* sum, double* square, double* present) {
+  add_present(table, rows, origin, sum, square, present);
 }
 
 LHTREE_CLONES void project(const double* const* row, std::int64_t n_rows, FormView form,
@@ -263,7 +362,8 @@ double project_centered(const double* row, FormView form, const double* center) 
   Lanes sum = fill(0.0);
   for (std::int64_t k = 0; k < form.n_terms; ++k) {
     const std::int64_t j = form.feature ? form.feature[k] : k;
-    sum[j % lane_count] += form.weight[k] * (row[j] - center[k]);
+    const double offset = row[j] - center[k];
+    sum[j % lane_count] += form.weight[k] * (offset == offset ? offset : 0.0);
   }
   return combine(sum);
 }

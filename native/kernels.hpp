@@ -25,6 +25,13 @@ void add_rows(const Table<double>& table, RowSet rows, const double* origin, dou
 void add_rows(const Table<float>& table, RowSet rows, const double* origin, double* sum,
               double* square);
 
+/// The same for rows with missing values (NaN), which are left out; adds the weight of
+/// those that are there to `present`.
+void add_present_rows(const Table<double>& table, RowSet rows, const double* origin, double* sum,
+                      double* square, double* present);
+void add_present_rows(const Table<float>& table, RowSet rows, const double* origin, double* sum,
+                      double* square, double* present);
+
 /// Sum of weight * (value - origin); adds the sum of weight * (value - origin)^2 to `square`.
 /// `weight` may be null.
 double add_values(const double* value, const double* weight, std::int64_t n, double origin,
@@ -60,6 +67,7 @@ struct FormView {
   const double* weight;
   std::int64_t n_terms;
   bool is_padded;  // weights may be read in whole lanes: past the columns, they or the rows are 0
+  const double* center = nullptr;  // what stands for missing values; null: there are none
 };
 
 /// Where the rows of a projection are: in a cache, or anywhere in a large table.
@@ -76,7 +84,7 @@ void project(const float* const* row, std::int64_t n_rows, FormView form, Place 
 void project_columns(const double* const* column, std::int64_t n_rows, FormView form,
                      double* score);
 
-/// The same for one row, relative to `center`.
+/// The same for one row, relative to `center`; a missing value adds nothing.
 double project_centered(const double* row, FormView form, const double* center);
 
 /// Lower each distance to that from the hyperplane, |score - threshold| / norm, if it is less.

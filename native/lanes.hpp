@@ -78,6 +78,28 @@ LHTREE_INLINE Lanes fill(double value) {
   return lanes;
 }
 
+/// The values, those of `other` where a value is missing (NaN).
+LHTREE_INLINE Lanes fill_missing(const Lanes& values, const Lanes& other) {
+#if defined(__GNUC__) || defined(__clang__)
+  return values == values ? values : other;
+#else
+  Lanes lanes;
+  for (int i = 0; i < lane_count; ++i) lanes[i] = values[i] == values[i] ? values[i] : other[i];
+  return lanes;
+#endif
+}
+
+/// `value` where one of `values` is there, 0 where it is missing.
+LHTREE_INLINE Lanes fill_present(const Lanes& values, double value) {
+#if defined(__GNUC__) || defined(__clang__)
+  return values == values ? fill(value) : fill(0.0);
+#else
+  Lanes lanes;
+  for (int i = 0; i < lane_count; ++i) lanes[i] = values[i] == values[i] ? value : 0.0;
+  return lanes;
+#endif
+}
+
 /// The eight partial sums combined as ((0+4)+(2+6)) + ((1+5)+(3+7)): each step adds
 /// the upper half to the lower.
 LHTREE_INLINE double combine(const Lanes& s) {

@@ -40,6 +40,7 @@ struct RowRange {
 struct Block {
   std::int64_t n_rows;
   std::int64_t width;
+  bool has_missing;           // whether a value is NaN
   std::vector<double> value;  // [n_rows, width]
   const double* row(std::int64_t i) const { return value.data() + i * width; }
 };
@@ -49,7 +50,7 @@ struct Block {
 template <class T>
 Block scale_rows(const T* values, std::int64_t n_rows, std::int64_t n_columns, Scaling scaling) {
   constexpr double limit = 1e154;
-  Block block{n_rows, padded(n_columns), {}};
+  Block block{n_rows, padded(n_columns), false, {}};
   block.value.assign(static_cast<std::size_t>(n_rows * block.width), 0.0);
   for (std::int64_t i = 0; i < n_rows; ++i) {
     const T* from = values + i * n_columns;
@@ -58,6 +59,7 @@ Block scale_rows(const T* values, std::int64_t n_rows, std::int64_t n_columns, S
       double value = from[j];
       if (scaling.mean) value = (value - scaling.mean[j]) / scaling.deviation[j];
       to[j] = std::clamp(value, -limit, limit);
+      block.has_missing |= value != value;
     }
   }
   return block;
@@ -72,7 +74,7 @@ struct Answers {
 
 /// Membership of a row in the target class of its leaf.
 inline double find_membership(const ForestView& forest, std::int64_t leaf, const double* row) {
-  const FormView line = forest.form(leaf);
+  const FormView line = forest.form(leaf, false);
   const double share = forest.threshold[leaf];
   if (line.n_terms == 0) return share;
   const double value = share + project_centered(row, line, forest.center + forest.start[leaf]);
@@ -81,12 +83,12 @@ inline double find_membership(const ForestView& forest, std::int64_t leaf, const
 }
 
 /// Move one row one node down in each active tree; returns how many go on.
-inline std::int64_t step_down(const ForestView& forest, const double* row, bool normalizes,
-                              bool is_root, std::int64_t* active, std::int64_t n_active,
-                              Answers& answers) {
+inline std::int64_t step_down(const ForestView& forest, const double* row, bool has_missing,
+                              bool normalizes, bool is_root, std::int64_t* active,
+                              std::int64_t n_active, Answers& answers) {
   for (std::int64_t k = 0; k < n_active; ++k) {
     const std::int64_t tree = active[k];
-    const FormView form = forest.form(forest.tree_start[tree] + answers.leaf[tree]);
+    const FormView form = forest.form(forest.tree_start[tree] + answers.leaf[tree], false);
     prefetch(form.weight, form.n_terms);
   }
   std::int64_t n_going = 0;
@@ -100,7 +102,7 @@ inline std::int64_t step_down(const ForestView& forest, const double* row, bool 
       continue;
     }
     double score;
-    project(&row, 1, forest.form(node), Place::cached, &score);
+    project(&row, 1, forest.form(node, has_missing), Place::cached, &score);
     const double threshold = forest.threshold[node];
     double& distance = answers.distance[tree];
     if (is_root) distance = std::numeric_limits<double>::infinity();
@@ -173,7 +175,8 @@ class Walker {
     row += span.begin;
     double* nearest = nearest_.data() + span.begin;
     for (std::int32_t k = 0; k < n; ++k) pointer_[k] = block_.row(row[k]);
-    project(pointer_.data(), n, forest_.form(node), Place::cached, score_.data());
+    project(pointer_.data(), n, forest_.form(node, block_.has_missing), Place::cached,
+            score_.data());
     const double threshold = forest_.threshold[node];
     shorten(nearest, score_.data(), n, threshold, normalizes ? forest_.norm[node] : 1.0);
     // Both sides are written for every row: which one counts is hard to predict.
@@ -195,7 +198,7 @@ class Walker {
   }
 
   void push(std::int64_t root, const Span& span) {
-    const FormView form = forest_.form(root + span.node);
+    const FormView form = forest_.form(root + span.node, false);
     prefetch(form.weight, form.n_terms);
     stack_.push_back(span);
   }
@@ -214,7 +217,8 @@ class Walker {
 ///
 /// A single row waits for memory at every node, so a group of trees is walked in
 /// step: while one tree's weights are on their way, the others are evaluated.
-inline Answers walk_row(const ForestView& forest, const double* row, bool normalizes) {
+inline Answers walk_row(const ForestView& forest, const double* row, bool has_missing,
+                        bool normalizes) {
   constexpr std::int64_t group = 16;
   Answers answers;
   answers.leaf.assign(forest.n_trees, 0);
@@ -225,7 +229,8 @@ inline Answers walk_row(const ForestView& forest, const double* row, bool normal
     std::int64_t n_active = std::min(group, forest.n_trees - first);
     for (std::int64_t k = 0; k < n_active; ++k) active[k] = first + k;
     for (bool is_root = true; n_active > 0; is_root = false)
-      n_active = step_down(forest, row, normalizes, is_root, active, n_active, answers);
+      n_active =
+          step_down(forest, row, has_missing, normalizes, is_root, active, n_active, answers);
   }
   return answers;
 }
@@ -263,10 +268,10 @@ struct LeftOut {
 };
 
 /// Add the votes of all trees for one row.
-inline void vote_row(const ForestView& forest, const double* values, std::int64_t row,
-                     const Votes& votes) {
-  const Answers normalized = walk_row(forest, values, true);
-  const Answers plain = votes.by_margin ? walk_row(forest, values, false) : Answers{};
+inline void vote_row(const ForestView& forest, const double* values, bool has_missing,
+                     std::int64_t row, const Votes& votes) {
+  const Answers normalized = walk_row(forest, values, has_missing, true);
+  const Answers plain = votes.by_margin ? walk_row(forest, values, has_missing, false) : Answers{};
   const Answers& answers = votes.by_margin ? plain : normalized;
   for (std::int64_t tree = 0; tree < forest.n_trees; ++tree)
     add_vote(votes, row, forest.target[tree], answers.membership[tree], answers.distance[tree],
@@ -281,7 +286,8 @@ void vote_rows(const ForestView& forest, const T* values, RowRange range, Scalin
   const Block block = scale_rows(values + first * forest.n_features, n, forest.n_features, scaling);
   constexpr std::int64_t few = 4;  // for so few rows, trees in step are faster than rows in step
   if (n <= few && !left_out.word) {
-    for (std::int64_t i = 0; i < n; ++i) vote_row(forest, block.row(i), first + i, votes);
+    for (std::int64_t i = 0; i < n; ++i)
+      vote_row(forest, block.row(i), block.has_missing, first + i, votes);
     return;
   }
   Walker plain(forest, block), normalized(forest, block);

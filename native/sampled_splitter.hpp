@@ -28,7 +28,40 @@ struct ColumnTable {
   const T* values;
   std::int64_t n_rows;
   std::int64_t n_columns;
+  std::vector<std::uint8_t> has_missing;  // [n_columns] whether a column has NaN; empty: none
+
+  ColumnTable(const T* values, std::int64_t n_rows, std::int64_t n_columns, bool may_miss)
+      : values(values), n_rows(n_rows), n_columns(n_columns) {
+    if (!may_miss) return;
+    for (std::int64_t j = 0; j < n_columns; ++j)
+      has_missing.push_back(
+          std::any_of(column(j), column(j) + n_rows, [](T value) { return value != value; }));
+  }
+
   const T* column(std::int64_t j) const { return values + j * n_rows; }
+  bool misses(std::int64_t j) const { return !has_missing.empty() && has_missing[j]; }
+};
+
+/// The values of a column that are there, targets first, and their weights.
+struct PresentValues {
+  std::vector<double> value, weight;  // the weights are empty if every row counts once
+  std::int64_t n_targets = 0;
+
+  /// Copy what is there of `n` values, the first `n_all_targets` those of targets.
+  void read(const double* all, const double* all_weight, std::int64_t n_all_targets,
+            std::int64_t n) {
+    value.clear();
+    weight.clear();
+    for (std::int64_t i = 0; i < n; ++i) {
+      if (i == n_all_targets) n_targets = size();
+      if (all[i] != all[i]) continue;
+      value.push_back(all[i]);
+      if (all_weight) weight.push_back(all_weight[i]);
+    }
+  }
+
+  std::int64_t size() const { return static_cast<std::int64_t>(value.size()); }
+  bool has_both_sides() const { return 0 < n_targets && n_targets < size(); }
 };
 
 template <class T>
@@ -119,7 +152,8 @@ class SampledSplitter {
       std::swap(column_[swap->first], column_[swap->second]);
   }
 
-  /// Gather a column of the node's rows and sum it; false if it is constant there.
+  /// Gather a column of the node's rows and sum it; missing values become its mean.
+  /// False if it is constant there, or if a side has no value.
   bool read_column(std::int64_t j, std::vector<double>& values, ColumnMoments& moments) {
     check_stop(stop_);
     const std::int64_t n_targets = rows_.target.size, n = rows_.size();
@@ -128,23 +162,51 @@ class SampledSplitter {
     gather_values(table_.column(j), rows_.target.row, n_targets, value);
     gather_values(table_.column(j), rows_.rest.row, rows_.rest.size, value + n_targets);
     std::fill(value + n, value + padded(n), 0.0);  // products are taken in whole lanes
-    moments = sum_values(value, 0.0);
-    const double scale = moments.square / moments.weight();
-    if (moments.variance() > smallest_ratio * scale) return true;
-    const Extremes extremes = find_extremes(value, n);
-    if (extremes.min == extremes.max) return false;
-    moments = sum_values(value, extremes.min);  // far from zero for its spread
+    const double* weight = row_weight_.empty() ? nullptr : row_weight_.data();
+    moments = {weight_target_, weight_rest_, 0.0, 0.0, 0.0, 0.0};
+    if (!table_.misses(j)) return sum_values({value, weight, n_targets, n}, moments);
+    present_.read(value, weight, n_targets, n);
+    if (present_.size() == n) return sum_values({value, weight, n_targets, n}, moments);
+    if (!present_.has_both_sides() || !sum_present(moments)) return false;
+    const double mean = moments.mean();
+    for (std::int64_t i = 0; i < n; ++i)
+      if (value[i] != value[i]) value[i] = mean;
     return true;
   }
 
-  ColumnMoments sum_values(const double* value, double origin) const {
-    const std::int64_t n_targets = rows_.target.size;
-    const double* weight = row_weight_.empty() ? nullptr : row_weight_.data();
-    double square = 0.0;
-    const double target = add_values(value, weight, n_targets, origin, square);
-    const double rest = add_values(value + n_targets, weight ? weight + n_targets : nullptr,
-                                   rows_.rest.size, origin, square);
-    return {weight_target_, weight_rest_, origin, target, rest, square};
+  /// Sum the values of a column into `moments`, whose weights are there; false if it is
+  /// constant.
+  static bool sum_values(const Scores& values, ColumnMoments& moments) {
+    add_about(values, 0.0, moments);
+    const double scale = moments.square / moments.weight();
+    if (moments.variance() > smallest_ratio * scale) return true;
+    const Extremes extremes = find_extremes(values.score, values.n_rows);
+    if (extremes.min == extremes.max) return false;
+    add_about(values, extremes.min, moments);  // far from zero for its spread
+    return true;
+  }
+
+  static void add_about(const Scores& values, double origin, ColumnMoments& moments) {
+    const std::int64_t n_targets = values.n_targets;
+    const double *value = values.score, *weight = values.weight;
+    moments.origin = origin;
+    moments.square = 0.0;
+    moments.sum_target = add_values(value, weight, n_targets, origin, moments.square);
+    moments.sum_rest = add_values(value + n_targets, weight ? weight + n_targets : nullptr,
+                                  values.n_rows - n_targets, origin, moments.square);
+  }
+
+  bool sum_present(ColumnMoments& moments) const {
+    const std::int64_t n_targets = present_.n_targets, n = present_.size();
+    if (present_.weight.empty()) {
+      moments.weight_target = static_cast<double>(n_targets);
+      moments.weight_rest = static_cast<double>(n - n_targets);
+      return sum_values({present_.value.data(), nullptr, n_targets, n}, moments);
+    }
+    const auto middle = present_.weight.begin() + n_targets;
+    moments.weight_target = std::accumulate(present_.weight.begin(), middle, 0.0);
+    moments.weight_rest = std::accumulate(middle, present_.weight.end(), 0.0);
+    return sum_values({present_.value.data(), present_.weight.data(), n_targets, n}, moments);
   }
 
   void try_axis(std::size_t k, Split& best) {
@@ -169,7 +231,8 @@ class SampledSplitter {
       lhtree::multiply_columns(left_factor_.data(), right_factor_.data(),
                                static_cast<std::int64_t>(p), padded(n), product_.data());
     }
-    for (std::size_t i = 0; i < p; ++i) product_[i * p + i] = drawn_[i].moments.square;
+    const double all = weight_target_ + weight_rest_;
+    for (std::size_t i = 0; i < p; ++i) product_[i * p + i] = drawn_[i].moments.filled_square(all);
   }
 
   /// Have a block of a drawn column as a factor of products: about its origin, in whole
@@ -216,7 +279,7 @@ class SampledSplitter {
         const auto [low, high] = std::minmax(order_[i], order_[j]);
         plane_product_[i * p + j] = product_[high * n_drawn + low];
       }
-    return find_fisher(columns_, plane_product_);
+    return find_fisher(columns_, weight_target_, weight_rest_, plane_product_);
   }
 
   /// Project the gathered columns; the plane's columns and the terms are both ascending.
@@ -277,6 +340,7 @@ class SampledSplitter {
   std::vector<std::pair<std::size_t, std::size_t>> swaps_;
   NodeRows rows_{};
   std::vector<double> row_weight_;
+  PresentValues present_;
   double weight_target_ = 0.0, weight_rest_ = 0.0;
   double min_weight_ = 0.0;  // least weight of a side of a split
   bool is_first_ = true;

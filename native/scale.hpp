@@ -27,6 +27,7 @@ double find_small_deviation(const Table<T>& table, RowSet rows, std::int64_t j, 
     largest = std::max(largest, std::abs(table.row(rows.row[i])[j] - mean));
   for (std::int64_t i = 0; i < rows.size && largest > 0.0; ++i) {
     const double distance = (table.row(rows.row[i])[j] - mean) / largest;
+    if (distance != distance) continue;  // missing
     const double weight = rows.weight ? rows.weight[rows.row[i]] : 1.0;
     square += weight * distance * distance;
     weight_sum += weight;
@@ -35,29 +36,47 @@ double find_small_deviation(const Table<T>& table, RowSet rows, std::int64_t j, 
   return deviation > 0.0 ? deviation : 1.0;
 }
 
-/// Weighted mean and population deviation of every column, in two passes: the
-/// first finds a point near the mean, the second sums about it.
+/// A value of each column; 0 where all are missing.
+template <class T>
+std::vector<double> find_first(const Table<T>& table) {
+  std::vector<double> first(table.width, 0.0);
+  for (std::int64_t j = 0; j < table.n_columns; ++j)
+    for (std::int64_t i = 0; i < table.n_rows; ++i) {
+      const auto value = static_cast<double>(table.row(i)[j]);
+      if (value != value) continue;
+      first[j] = value;
+      break;
+    }
+  return first;
+}
+
+/// Weighted mean and population deviation of every column, over the rows that have it, in
+/// two passes: the first finds a point near the mean, the second sums about it. A column
+/// without a value has mean 0 and deviation 1.
 template <class T>
 ColumnScale find_scale(const Table<T>& table, const double* weight, const StopFlag& stop) {
   constexpr double smallest_variance = 1e-250;
   std::vector<std::uint32_t> row(table.n_rows);
   std::iota(row.begin(), row.end(), 0u);
   const NodeRows rows{{row.data(), table.n_rows, weight}, {nullptr, 0, nullptr}};
-  const double weight_sum = sum_weight(rows.target);
-  std::vector<double> origin(table.width, 0.0), sum(table.width, 0.0), square(table.width, 0.0);
-  for (std::int64_t j = 0; j < table.n_columns; ++j) origin[j] = table.row(0)[j];
-  add_rows(table, rows.target, origin.data(), sum.data(), square.data(), stop);
-  for (std::int64_t j = 0; j < table.n_columns; ++j) origin[j] += sum[j] / weight_sum;
-  std::fill(sum.begin(), sum.end(), 0.0);
-  std::fill(square.begin(), square.end(), 0.0);
-  add_rows(table, rows.target, origin.data(), sum.data(), square.data(), stop);
+  // The sums of all rows, as those of the targets of a node without a rest.
+  Moments moments(table.width, table.has_missing);
+  const std::vector<double> first = find_first(table);
+  moments.origin = first;
+  sum_exactly(table, rows, moments, stop);
+  for (std::int64_t j = 0; j < table.n_columns; ++j)
+    if (moments.column(j).weight() > 0.0) moments.origin[j] = moments.column(j).mean();
+  sum_exactly(table, rows, moments, stop);
 
-  ColumnScale scale{std::vector<double>(table.n_columns), std::vector<double>(table.n_columns)};
+  ColumnScale scale{std::vector<double>(table.n_columns, 0.0),
+                    std::vector<double>(table.n_columns, 1.0)};
   for (std::int64_t j = 0; j < table.n_columns; ++j) {
-    const double shift = sum[j] / weight_sum, mean = origin[j] + shift;
-    const double variance = square[j] / weight_sum - shift * shift;
+    const double weight_sum = moments.column(j).weight();
+    if (!(weight_sum > 0.0)) continue;  // all missing
+    const double shift = moments.sum_target[j] / weight_sum, mean = moments.origin[j] + shift;
+    const double variance = moments.square[j] / weight_sum - shift * shift;
     const bool is_flat = !(variance > 1e-24 * mean * mean) && is_constant(table, rows, j, stop);
-    scale.mean[j] = is_flat ? static_cast<double>(table.row(0)[j]) : mean;
+    scale.mean[j] = is_flat ? first[j] : mean;
     if (is_flat)
       scale.deviation[j] = 1.0;
     else if (variance < smallest_variance)
@@ -68,7 +87,7 @@ ColumnScale find_scale(const Table<T>& table, const double* weight, const StopFl
   return scale;
 }
 
-/// Columns with a number that is beyond the limit or none at all.
+/// Columns with a number that is beyond the limit; missing values are not.
 template <class T>
 std::vector<std::int64_t> find_beyond(const T* values, std::int64_t n_rows, std::int64_t n_columns,
                                       double limit, const StopFlag& stop) {
@@ -77,7 +96,7 @@ std::vector<std::int64_t> find_beyond(const T* values, std::int64_t n_rows, std:
     if (i % 4096 == 0) check_stop(stop);
     const T* row = values + i * n_columns;
     for (std::int64_t j = 0; j < n_columns; ++j)
-      is_beyond[j] |= !(std::abs(static_cast<double>(row[j])) <= limit);
+      is_beyond[j] |= std::abs(static_cast<double>(row[j])) > limit;
   }
   std::vector<std::int64_t> column;
   for (std::int64_t j = 0; j < n_columns; ++j)

@@ -3,11 +3,13 @@
 // All sums are taken about an `origin`, which is zero unless a column is so far
 // from zero, for its spread in the node, that its variance would drown in
 // rounding. Contrasts, variances and slopes do not depend on the origin.
+// A missing value (NaN) takes no part: each column then has weights of its own.
 #pragma once
 
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "kernels.hpp"
@@ -18,7 +20,7 @@ namespace lhtree {
 
 /// Sums of one column over the two sides of a node, targets and rest.
 struct ColumnMoments {
-  double weight_target, weight_rest;
+  double weight_target, weight_rest;  // of the rows that have a value
   double origin;
   double sum_target, sum_rest;  // of w (x - origin)
   double square;                // sum of w (x - origin)^2 over both
@@ -43,6 +45,13 @@ struct ColumnMoments {
   /// The contrast, 0 where it is no more than rounding.
   double clean_contrast(double variance) const { return has_contrast(variance) ? contrast() : 0.0; }
 
+  /// Sums over `all` weight if the missing values are at the mean.
+  double filled_sum(double all) const { return sum() * (all / weight()); }
+  double filled_square(double all) const {
+    const double shift = sum() / weight();
+    return square + (all - weight()) * shift * shift;
+  }
+
   /// Least-squares slope of the target indicator on this column alone.
   double slope() const { return (weight() * sum_target - weight_target * sum()) / spread(); }
 };
@@ -56,20 +65,26 @@ struct Moments {
   std::vector<double> sum_target;      // [width]
   std::vector<double> sum_rest;        // [width]
   std::vector<double> square;          // [width]
+  std::vector<double> present_target;  // [width] weight of the targets that have a value;
+  std::vector<double> present_rest;    // [width] and of the rest; empty: all rows have all
   std::vector<double> scale;           // [width] square / weight at the last exact sum
   std::vector<std::uint8_t> is_fixed;  // [width] constant in the node, or not a column of the tree
 
-  explicit Moments(std::int64_t width)
+  Moments(std::int64_t width, bool has_missing)
       : origin(width),
         sum_target(width),
         sum_rest(width),
         square(width),
+        present_target(has_missing ? width : 0),
+        present_rest(has_missing ? width : 0),
         scale(width),
         is_fixed(width) {}
 
-  double weight() const { return weight_target + weight_rest; }
+  bool has_missing() const { return !present_target.empty(); }
   ColumnMoments column(std::int64_t j) const {
-    return {weight_target, weight_rest, origin[j], sum_target[j], sum_rest[j], square[j]};
+    const double target = has_missing() ? present_target[j] : weight_target;
+    const double rest = has_missing() ? present_rest[j] : weight_rest;
+    return {target, rest, origin[j], sum_target[j], sum_rest[j], square[j]};
   }
 };
 
@@ -77,15 +92,19 @@ struct Moments {
 /// its digits to rounding.
 inline constexpr double smallest_ratio = 1e-6;
 
-/// `add_rows` in pieces that end within milliseconds, so that a stop is noticed.
+/// `add_rows` in pieces that end within milliseconds, so that a stop is noticed;
+/// `add_present_rows` if `present` is not null.
 template <class T>
 void add_rows(const Table<T>& table, RowSet rows, const double* origin, double* sum, double* square,
-              const StopFlag& stop) {
+              double* present, const StopFlag& stop) {
   constexpr std::int64_t piece = 4096;
   for (std::int64_t begin = 0; begin < rows.size; begin += piece) {
     check_stop(stop);
-    const std::int64_t n = std::min(piece, rows.size - begin);
-    add_rows(table, RowSet{rows.row + begin, n, rows.weight}, origin, sum, square);
+    const RowSet part{rows.row + begin, std::min(piece, rows.size - begin), rows.weight};
+    if (present)
+      add_present_rows(table, part, origin, sum, square, present);
+    else
+      add_rows(table, part, origin, sum, square);
   }
 }
 
@@ -93,40 +112,51 @@ void add_rows(const Table<T>& table, RowSet rows, const double* origin, double* 
 template <class T>
 void sum_exactly(const Table<T>& table, const NodeRows& rows, Moments& moments,
                  const StopFlag& stop) {
-  std::fill(moments.sum_target.begin(), moments.sum_target.end(), 0.0);
-  std::fill(moments.sum_rest.begin(), moments.sum_rest.end(), 0.0);
-  std::fill(moments.square.begin(), moments.square.end(), 0.0);
+  for (auto* sums : {&moments.sum_target, &moments.sum_rest, &moments.square,
+                     &moments.present_target, &moments.present_rest})
+    std::fill(sums->begin(), sums->end(), 0.0);
   const double* origin = moments.origin.data();
   double* square = moments.square.data();
-  add_rows(table, rows.target, origin, moments.sum_target.data(), square, stop);
-  add_rows(table, rows.rest, origin, moments.sum_rest.data(), square, stop);
+  const bool has_missing = moments.has_missing();
+  add_rows(table, rows.target, origin, moments.sum_target.data(), square,
+           has_missing ? moments.present_target.data() : nullptr, stop);
+  add_rows(table, rows.rest, origin, moments.sum_rest.data(), square,
+           has_missing ? moments.present_rest.data() : nullptr, stop);
   moments.weight_target = sum_weight(rows.target);
   moments.weight_rest = sum_weight(rows.rest);
   moments.n_exact = rows.size();
   for (std::size_t j = 0; j < moments.scale.size(); ++j)
-    moments.scale[j] = moments.square[j] / moments.weight();
+    moments.scale[j] = moments.square[j] / moments.column(j).weight();
 }
 
-/// Take a part's sums out of the whole's: what stays describes the other part.
+/// Take a part's sums out of the whole's: what stays describes the other part. With
+/// missing values rows must count once: that none is present has to be exact.
 inline void subtract(Moments& whole, const Moments& part, const NodeRows& other_rows) {
   for (std::size_t j = 0; j < whole.square.size(); ++j) {
     whole.sum_target[j] -= part.sum_target[j];
     whole.sum_rest[j] -= part.sum_rest[j];
     whole.square[j] -= part.square[j];
   }
+  for (std::size_t j = 0; j < whole.present_target.size(); ++j) {
+    whole.present_target[j] -= part.present_target[j];
+    whole.present_rest[j] -= part.present_rest[j];
+  }
   whole.weight_target = sum_weight(other_rows.target);
   whole.weight_rest = sum_weight(other_rows.rest);
 }
 
-/// Whether all rows of the node have the same value in column j.
+/// Whether all rows of the node that have a value in column j have the same.
 template <class T>
 bool is_constant(const Table<T>& table, const NodeRows& rows, std::int64_t j,
                  const StopFlag& stop) {
   check_stop(stop);
-  const T first = table.row((rows.target.size ? rows.target : rows.rest).row[0])[j];
+  T first = std::numeric_limits<T>::quiet_NaN();
   for (const RowSet& part : {rows.target, rows.rest})
-    for (std::int64_t i = 0; i < part.size; ++i)
-      if (table.row(part.row[i])[j] != first) return false;
+    for (std::int64_t i = 0; i < part.size; ++i) {
+      const T value = table.row(part.row[i])[j];
+      if (value < first || value > first) return false;
+      if (!(first == first)) first = value;
+    }
   return true;
 }
 

@@ -13,8 +13,8 @@ namespace lhtree {
 ///
 /// Kernels load eight columns at a time. The last load of a row runs into the
 /// next row, where a zero weight cancels what it finds (values are finite: zero times
-/// infinity would not vanish); only the last rows have no such neighbour, so they are
-/// kept in a padded copy.
+/// infinity would not vanish; kernels for missing values fill them first); only the
+/// last rows have no such neighbour, so they are kept in a padded copy.
 template <class T>
 struct Table {
   const T* values;
@@ -23,14 +23,16 @@ struct Table {
   std::int64_t width;     // n_columns rounded up to whole lanes
   std::int64_t stride;    // from one row of `values` to the next
   std::int64_t n_direct;  // rows that are read in `values`; the others are in `tail`
+  bool has_missing;       // whether a value may be NaN
   std::vector<T> tail;
 
-  Table(const T* values, std::int64_t n_rows, std::int64_t n_columns)
+  Table(const T* values, std::int64_t n_rows, std::int64_t n_columns, bool has_missing)
       : values(values),
         n_rows(n_rows),
         n_columns(n_columns),
         width(padded(n_columns)),
-        stride(n_columns) {
+        stride(n_columns),
+        has_missing(has_missing) {
     const std::int64_t n_tail = std::min(n_rows, (width + n_columns - 1) / n_columns);
     n_direct = n_rows - n_tail;
     tail.assign(static_cast<std::size_t>(n_tail * width), T{0});
@@ -46,6 +48,7 @@ struct Table {
         width(other.width),
         stride(other.width),
         n_direct(0),
+        has_missing(other.has_missing),
         tail(static_cast<std::size_t>(n_rows * other.width)) {}
 
   /// First column of a row; `width` columns may be read.

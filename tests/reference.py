@@ -3,6 +3,10 @@
 Everything that a model computes is here once, as plainly as possible and without
 regard to speed: drawing rows and columns, growing a tree, and voting. Tests compare
 the native core with it. ``Z`` is the table in the units in which trees are grown.
+
+A value may be missing (NaN). The statistics of a column then use the rows that have it,
+and a missing value stands for the column's mean in the node: in the projections of a
+split, in Fisher's correlations, and in a leaf, where it adds nothing.
 """
 
 from collections import deque
@@ -134,26 +138,51 @@ def resolve_weight(sample_weight: ArrayLike) -> Floats:
 
 def standardization(X: ArrayLike, weight: Floats) -> tuple[Floats, Floats]:
     """Return mean and population deviation of the columns; 1 for constant ones."""
-    present = weight > 0
-    X, weight = np.asarray(X, dtype=np.float64)[present], weight[present]
-    low, high = X.min(axis=0), X.max(axis=0)
-    estimate = weight @ X / weight.sum()
-    mean = estimate + weight @ (X - estimate) / weight.sum()
+    counts = weight > 0
+    X, weight = np.asarray(X, dtype=np.float64)[counts], weight[counts]
+    low, high = find_range(X)
+    estimate = average(X, weight)
+    mean = estimate + average(X - estimate, weight)
     mean = np.where(low == high, low, mean)  # z of a constant column is exactly 0
     # Squares of tiny numbers would underflow: measure in units of the largest.
     unit = np.maximum(high - mean, mean - low)
     unit = np.where(unit > 0, unit, 1.0)
-    deviation = unit * np.sqrt(weight @ ((X - mean) / unit) ** 2 / weight.sum())
-    return mean, np.where(deviation > 0, deviation, 1.0)
+    deviation = unit * np.sqrt(average(((X - mean) / unit) ** 2, weight))
+    return mean, np.where(deviation > 0, deviation, 1.0)  # all missing: 0 and 1
 
 
 # ---- Statistics of a node
 
 
+def sum_present(Z: Floats, weight: Floats) -> Floats:
+    """Return the weight of the rows that have a value, for each column."""
+    return np.asarray(weight @ ~np.isnan(Z))
+
+
+def average(Z: Floats, weight: Floats) -> Floats:
+    """Return the weighted mean of the values that are there; 0 if there is none."""
+    total = sum_present(Z, weight)
+    return np.asarray(weight @ np.where(np.isnan(Z), 0.0, Z) / np.where(total > 0, total, 1.0))
+
+
+def find_range(Z: Floats) -> tuple[Floats, Floats]:
+    """Return the least and largest value of each column; 0 if there is none."""
+    is_missing = np.isnan(Z)
+    low = np.where(is_missing, np.inf, Z).min(axis=0)
+    high = np.where(is_missing, -np.inf, Z).max(axis=0)
+    is_empty = is_missing.all(axis=0)
+    return np.where(is_empty, 0.0, low), np.where(is_empty, 0.0, high)
+
+
+def fill_missing(Z: Floats, center: Floats) -> Floats:
+    """Return the table with ``center`` of each column where a value is missing."""
+    return np.where(np.isnan(Z), center, Z)
+
+
 def compute_moments(Z: Floats, weight: Floats) -> tuple[Floats, Floats]:
     """Compute mean and variance as their formulas say."""
-    mean = weight @ Z / weight.sum()
-    return mean, weight @ (Z - mean) ** 2 / weight.sum()
+    mean = average(Z, weight)
+    return mean, average((Z - mean) ** 2, weight)
 
 
 def find_reference(Z: Floats, weight: Floats) -> Floats:
@@ -162,19 +191,30 @@ def find_reference(Z: Floats, weight: Floats) -> Floats:
     # A column far from 0 for its spread would lose its digits in the sums. Its least
     # value is near, depends on no rounding, and keeps sums of integers exact. All
     # other columns have reference 0, which leaves their values untouched.
-    return np.where(variance < 1e-6 * mean**2, Z.min(axis=0), 0.0)
+    return np.where(variance < 1e-6 * mean**2, find_range(Z)[0], 0.0)
 
 
 def compute_statistics(Z: Floats, is_target: Bools, weight: Floats) -> Statistics:
-    """Compute the statistics of a node that holds both classes."""
-    reference, is_constant = find_reference(Z, weight), Z.min(axis=0) == Z.max(axis=0)
+    """Compute the statistics of a node that holds both classes.
+
+    A column without a value among targets or rest is left out, as if it were constant.
+    """
+    low, high = find_range(Z)
+    reference, target, rest = find_reference(Z, weight), is_target, ~is_target
     Z = Z - reference
     mean, variance = compute_moments(Z, weight)
-    target, rest = weight * is_target, weight * ~is_target
-    contrast = target @ Z / target.sum() - rest @ Z / rest.sum()
-    variance = np.where(is_constant, 0.0, variance)
-    is_zero = is_constant | (np.abs(contrast) <= 1e-10 * np.sqrt(variance))
+    contrast = average(Z[target], weight[target]) - average(Z[rest], weight[rest])
+    is_one_sided = np.isnan(Z[target]).all(axis=0) | np.isnan(Z[rest]).all(axis=0)
+    is_left_out = (low == high) | is_one_sided
+    variance = np.where(is_left_out, 0.0, variance)
+    is_zero = is_left_out | (np.abs(contrast) <= 1e-10 * np.sqrt(variance))
     return reference + mean, variance, np.where(is_zero, 0.0, contrast)
+
+
+def average_about(Z: Floats, weight: Floats) -> Floats:
+    """Return the mean of each column, taken about its reference."""
+    reference = find_reference(Z, weight)
+    return reference + average(Z - reference, weight)
 
 
 def compute_covariance(Z: Floats, weight: Floats) -> Floats:
@@ -215,9 +255,13 @@ def solve_fisher(rows: Rows, feature: Ints, contrast: Floats, deviation: Floats)
     """Return Fisher's direction in units of the deviations; None if there is none."""
     Z, is_target, weight = rows
     p, total = len(feature), weight.sum()
-    q = weight[is_target].sum() * weight[~is_target].sum() / total**2
-    within = compute_covariance(Z[:, feature], weight) - np.outer(q * contrast, contrast)
-    R = within / np.outer(deviation, deviation)
+    Z = Z[:, feature]
+    # What the class leaves of the correlation of the columns, missing values at the mean.
+    filled = np.column_stack([fill_missing(Z, average_about(Z, weight)), is_target])
+    covariance = compute_covariance(filled, weight)
+    unit = np.sqrt(np.diag(covariance))
+    R = covariance / np.outer(unit, unit)
+    R = R[:p, :p] - np.outer(R[p, :p], R[p, :p])
     R = np.where(np.eye(p, dtype=bool), R + 0.1, R * (total / (total + p)))
     a = solve(R, contrast / deviation)
     if a is None:
@@ -272,9 +316,9 @@ def sum_terms(feature: Ints, term: Floats) -> Floats:
     return even + odd
 
 
-def project(Z: Floats, feature: Ints, weight: Floats) -> Floats:
-    """Return FS of each row."""
-    return sum_terms(feature, weight * Z[:, feature])
+def project(Z: Floats, feature: Ints, weight: Floats, center: Floats) -> Floats:
+    """Return FS of each row; a missing value stands for its center."""
+    return sum_terms(feature, weight * fill_missing(Z[:, feature], center))
 
 
 def measure_impurity(is_left: Bools, is_target: Bools, weight: Floats) -> Any:
@@ -340,8 +384,9 @@ def fit_leaf(Z: Floats, is_target: Bools, weight: Floats, least: float, columns:
         return columns[:0], np.zeros(0), np.zeros(0), np.zeros(0)
     mean, variance, contrast = compute_statistics(Z, is_target, weight)
     feature = columns[variance[columns] > 0]
-    # p is 0 or 1, hence Cov(X, P) = share (1 - share) contrast.
-    share = target.sum() / weight.sum()
+    # p is 0 or 1, hence Cov(X, P) = share (1 - share) contrast, over the rows that have X.
+    share = sum_present(Z[is_target], target) / np.maximum(sum_present(Z, weight), 1e-300)
+    share = share[feature]
     slope = share * (1 - share) * contrast[feature] / variance[feature]
     feature, slope = feature[slope != 0], slope[slope != 0]
     return feature, slope, mean[feature], np.sqrt(variance[feature])
@@ -357,7 +402,7 @@ def find_split(
     mean, variance, _ = compute_statistics(Z, is_target, weight)
     best, least_impurity = None, np.inf
     for feature, w in make_candidates(rows, rules, key, columns):
-        score = project(Z, feature, w)
+        score = project(Z, feature, w, mean[feature])
         if score.min() == score.max():  # also if no feature is left
             continue
         threshold, rule, extremes = choose_threshold(score, is_target, weight, rules)
@@ -491,7 +536,7 @@ def find_path(tree: Tree, z: ArrayLike) -> list[int]:
     path = [0]
     while tree.left[path[-1]] >= 0:
         node = path[-1]
-        score = project(Z, tree.feature[node], tree.weight[node])[0]
+        score = project(Z, tree.feature[node], tree.weight[node], tree.center[node])[0]
         path.append(int(tree.left[node]) + int(score >= tree.threshold[node]))
     return path
 
@@ -503,7 +548,7 @@ def descend(tree: Tree, Z: ArrayLike, normalized: bool) -> tuple[Ints, Floats]:
     nearest = np.full(len(Z), np.inf if tree.left[0] >= 0 else 0.0)
     for node in np.flatnonzero(tree.left >= 0):  # parents come before their children
         rows = np.flatnonzero(at == node)
-        score = project(Z[rows], tree.feature[node], tree.weight[node])
+        score = project(Z[rows], tree.feature[node], tree.weight[node], tree.center[node])
         gap = np.abs(score - tree.threshold[node])
         if normalized:
             gap /= np.linalg.norm(tree.weight[node])
@@ -529,7 +574,7 @@ def membership(tree: Tree, Z: ArrayLike) -> Floats:
     answer = tree.share[at]
     for leaf in np.unique(at):
         rows, feature = np.flatnonzero(at == leaf), tree.feature[leaf]
-        offset = Z[np.ix_(rows, feature)] - tree.center[leaf]
+        offset = fill_missing(Z[np.ix_(rows, feature)], tree.center[leaf]) - tree.center[leaf]
         answer[rows] += sum_terms(feature, tree.weight[leaf] * offset)
     return np.clip(answer, 0.0, 1.0)
 

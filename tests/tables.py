@@ -42,6 +42,26 @@ def real_tables(draw, max_rows=60, max_columns=12):
     return X, rng.random(n) < draw(st.sampled_from([0.1, 0.5]))
 
 
+@st.composite
+def with_holes(draw, full_tables):
+    """Remove values from tables: scattered ones, and whole rows, columns and sides."""
+    X, is_target = draw(full_tables)
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    is_missing = rng.random(X.shape) < draw(st.sampled_from([0.05, 0.3, 0.8]))
+    kinds = st.sampled_from(["scattered", "scattered", "none", "column", "side", "row"])
+    for j in range(X.shape[1]):
+        kind = draw(kinds)
+        if kind == "none":
+            is_missing[:, j] = False
+        elif kind == "column":
+            is_missing[:, j] = True
+        elif kind == "side":
+            is_missing[is_target == draw(st.booleans()), j] = True
+        elif kind == "row":
+            is_missing[rng.integers(len(X))] = True
+    return np.where(is_missing, np.nan, X), is_target
+
+
 weights = st.sampled_from(["none", "integer", "fractional"])
 
 

@@ -484,8 +484,8 @@ def test_scikit_learn_callbacks_hear_of_every_member(blobs):
     expected = ["setup", "begin fit", *["begin member", "end member"] * 3, "end fit", "teardown"]
     assert recorder.names == expected
     recorder.names.clear()
-    with pytest.raises(ValueError, match="NaN"):
-        model.fit([[np.nan], [1.0]], [0, 1])
+    with pytest.raises(ValueError, match="infinity"):
+        model.fit([[np.inf], [1.0]], [0, 1])
     assert recorder.names == ["setup", "begin fit", "teardown"]
 
 
@@ -493,8 +493,8 @@ def test_a_fit_that_fails_leaves_the_model_as_it_was(blobs):
     X, y = blobs
     model = LHForestClassifier(3, random_state=0).fit(X, y)
     before = dict(vars(model))
-    for bad_X, bad_y in [(X[:, :2], y[:5]), (X * np.nan, y), (X[:, :2], np.full(300, 0.5) + y)]:
-        with pytest.raises(ValueError, match=r"inconsistent|NaN|Unknown label type"):
+    for bad_X, bad_y in [(X[:, :2], y[:5]), (X + np.inf, y), (X[:, :2], np.full(300, 0.5) + y)]:
+        with pytest.raises(ValueError, match=r"inconsistent|infinity|Unknown label type"):
             model.fit(bad_X, bad_y)
         assert vars(model) == before
 

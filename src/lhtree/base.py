@@ -74,6 +74,11 @@ class HyperplaneTrees(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     _draw: Draw
     _standardized: bool
 
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
     @with_callbacks
     def fit(self, X, y, sample_weight=None):
         """Grow the trees.
@@ -81,8 +86,8 @@ class HyperplaneTrees(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Training rows: finite numbers. float32 and float64 in C order are read
-            without a copy.
+            Training rows: numbers, NaN where a value is missing. float32 and float64
+            in C order are read without a copy.
         y : array-like of shape (n_samples,)
             Class labels.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -283,9 +288,15 @@ class HyperplaneTrees(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         return len(self.forest_) // (1 if self.n_classes_ == 2 else self.n_classes_)
 
     def _validate(self, X, *y, reset=False):
-        """Return finite rows in C order, without a copy where they are so already."""
+        """Return rows in C order, NaN where a value is missing; no copy if they are so."""
         checked = validate_data(
-            self, X, *y, dtype=[np.float64, np.float32], order="C", reset=reset
+            self,
+            X,
+            *y,
+            dtype=[np.float64, np.float32],
+            order="C",
+            ensure_all_finite="allow-nan",
+            reset=reset,
         )
         rows, *labels = checked if y else (checked,)
         if len(rows) > parameters.MOST_ROWS:
@@ -320,7 +331,7 @@ class HyperplaneTrees(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             and X.flags.aligned
             and not hasattr(self, "feature_names_in_")
         )
-        if is_plain and _core.is_finite(X):
+        if is_plain and not _core.has_infinity(X):
             return X
         return self._validate(X)
 

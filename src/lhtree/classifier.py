@@ -16,6 +16,10 @@ class LHTClassifier(HyperplaneTrees):
     largest pure piece; a leaf answers with a least-squares line clipped to [0, 1].
     With two classes, the second class's tree answers for both.
 
+    Values may be missing (NaN). The statistics of a feature then use the rows of the node
+    that have it, in splits and leaves, and a missing value counts as its mean in the
+    node; a feature without a value on one side of a node takes no part there.
+
     Parameters
     ----------
     contrast : {"mean", "standardized", "fisher"}, default="mean"
@@ -202,6 +206,9 @@ class LHForestClassifier(HyperplaneTrees):
     draw. In each node several hyperplanes in closed form compete; a class's vote is
     the mean membership over its trees. ``preset="paper"`` gives the forest of the
     paper, whose members differ by rows and by how many features their splits keep.
+
+    Values may be missing (NaN), as in :class:`LHTClassifier`; in the correlations of
+    ``contrast="fisher"``, too, they count as the mean of the node.
 
     Parameters
     ----------
