@@ -74,7 +74,7 @@ struct Answers {
 
 /// Membership of a row in the target class of its leaf.
 inline double find_membership(const ForestView& forest, std::int64_t leaf, const double* row) {
-  const FormView line = forest.form(leaf, false);
+  const FormView line = forest.form(leaf);
   const double share = forest.threshold[leaf];
   if (line.n_terms == 0) return share;
   const double value = share + project_centered(row, line, forest.center + forest.start[leaf]);
@@ -88,7 +88,7 @@ inline std::int64_t step_down(const ForestView& forest, const double* row, bool 
                               std::int64_t n_active, Answers& answers) {
   for (std::int64_t k = 0; k < n_active; ++k) {
     const std::int64_t tree = active[k];
-    const FormView form = forest.form(forest.tree_start[tree] + answers.leaf[tree], false);
+    const FormView form = forest.form(forest.tree_start[tree] + answers.leaf[tree]);
     prefetch(form.weight, form.n_terms);
   }
   std::int64_t n_going = 0;
@@ -198,7 +198,7 @@ class Walker {
   }
 
   void push(std::int64_t root, const Span& span) {
-    const FormView form = forest_.form(root + span.node, false);
+    const FormView form = forest_.form(root + span.node);
     prefetch(form.weight, form.n_terms);
     stack_.push_back(span);
   }

@@ -84,7 +84,7 @@ struct ForestView {
 
   /// The linear form of a node, with its centers if rows have missing values. The rows
   /// that it meets are padded with zeros.
-  FormView form(std::int64_t node, bool has_missing) const {
+  FormView form(std::int64_t node, bool has_missing = false) const {
     const std::int64_t n_terms = start[node + 1] - start[node];
     const std::int32_t* column = n_terms == n_features ? nullptr : feature + feature_start[node];
     const bool is_padded = start[node] + padded(n_features) <= n_all_terms;
