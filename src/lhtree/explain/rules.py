@@ -55,10 +55,10 @@ class Rule:
 
     def __str__(self) -> str:
         condition = " and ".join(map(str, self.conditions)) or "anything"
-        line = format_number(self.membership.constant, 2)
+        answer = self.membership.format()
         if self.membership.terms:
-            line = f"{self.membership.format()} + {line}, about {format_number(self.share, 2)}"
-        return f"if {condition} then {self.target}: {line} ({self.n_samples} rows)"
+            answer += f", {format_number(self.share, 2)} on average"
+        return f"if {condition} then {self.target}: {answer} ({self.n_samples} rows)"
 
 
 @dataclass(frozen=True)
@@ -145,15 +145,13 @@ def rules(model: Any, *, min_weight: float = 0.0, X: Any = None, units: str = "r
     >>> X, y = load_wine(return_X_y=True, as_frame=True)
     >>> model = LHTClassifier(beta=0.9, max_depth=1).fit(X, y)
     >>> print(rules(model)[0])
-    if proline < 680.00 then 0: 0.00 (110 rows)
-    >>> rules(model, min_weight=0.5, X=X).agreement
-    1.0
+    if proline < 680.00 then 0: 0.00 (92 rows)
+    >>> round(rules(model, min_weight=0.5, X=X).agreement, 2)
+    0.97
     """
     reading.check_model(model)
-    is_number = isinstance(min_weight, int | float | np.number) and not isinstance(
-        min_weight, bool
-    )
-    if not is_number or not 0 <= min_weight <= 1:
+    is_number = isinstance(min_weight, int | float | np.number)
+    if not is_number or isinstance(min_weight, bool) or not 0 <= min_weight <= 1:
         raise ValueError(f"min_weight must be a number from 0 to 1, got {min_weight!r}.")
     words = find_vocabulary(model, units)
     forest = shorten(model.forest_, float(min_weight))

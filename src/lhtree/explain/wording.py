@@ -13,7 +13,6 @@ from lhtree.explain import reading
 from lhtree.tree import Tree
 
 UNITS = ("raw", "standardized")
-OPPOSITE = {"<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 MIRRORED = {"<": ">", ">=": "<=", ">": "<", "<=": ">="}  # of both sides, divided by -1
 
 
@@ -33,11 +32,11 @@ class Form:
     constant: float
 
     def format(self, decimals: int = 2, n_terms: int | None = None) -> str:
-        """Return the terms in words, those beyond `n_terms` counted only."""
-        shown = self.terms[:n_terms]
-        words = [format_term(term, decimals, is_first=k == 0) for k, term in enumerate(shown)]
-        n_hidden = len(self.terms) - len(shown)
-        return " ".join([*words, f"+ ({n_hidden} more)"] if n_hidden else words)
+        """Return the sum in words; terms beyond `n_terms` are counted only."""
+        constant = format_number(abs(self.constant), decimals)
+        if not self.terms:
+            return f"-{constant}" if self.constant < 0 else constant
+        return f"{join_terms(self.terms, decimals, n_terms)} {'+-'[self.constant < 0]} {constant}"
 
 
 @dataclass(frozen=True)
@@ -50,7 +49,7 @@ class Condition:
 
     def format(self, decimals: int = 2, n_terms: int | None = None) -> str:
         """Return the condition in words."""
-        form = Form(self.terms, 0.0).format(decimals, n_terms)
+        form = join_terms(self.terms, decimals, n_terms)
         return f"{form} {self.comparison} {format_number(self.threshold, decimals)}"
 
     def __str__(self) -> str:
@@ -114,15 +113,15 @@ def describe_side(tree: Tree, node: int, is_right: bool, words: Vocabulary) -> C
     threshold = float(tree.threshold[node])
     if words.is_raw:
         forest = tree.forest
-        threshold += (weight / forest.column_deviation[feature]) @ forest.column_mean[feature]
+        threshold += float(weight / forest.column_deviation[feature] @ forest.column_mean[feature])
     form = describe_node(tree, node, words)
     comparison = ">=" if is_right else "<"
     if len(form.terms) > 1:
-        return Condition(form.terms, comparison, float(threshold))
+        return Condition(form.terms, comparison, threshold)
     (term,) = form.terms
     if term.weight < 0:
         comparison = MIRRORED[comparison]
-    return Condition((Term(term.feature, 1.0),), comparison, float(threshold / term.weight))
+    return Condition((Term(term.feature, 1.0),), comparison, threshold / term.weight)
 
 
 def format_number(value: float, decimals: int) -> str:
@@ -134,6 +133,14 @@ def format_number(value: float, decimals: int) -> str:
         return f"{value:.{decimals}e}"
     places = decimals if size >= 1 else decimals - 1 - math.floor(math.log10(size))
     return f"{value:.{max(places, decimals)}f}"
+
+
+def join_terms(terms: tuple[Term, ...], decimals: int, n_terms: int | None) -> str:
+    """Return terms in words; those beyond `n_terms` are counted only."""
+    shown = terms[:n_terms]
+    words = [format_term(term, decimals, is_first=k == 0) for k, term in enumerate(shown)]
+    n_hidden = len(terms) - len(shown)
+    return " ".join([*words, f"+ ({n_hidden} more)"] if n_hidden else words)
 
 
 def format_term(term: Term, decimals: int, *, is_first: bool) -> str:

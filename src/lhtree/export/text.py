@@ -70,10 +70,13 @@ def export_text(
     >>> model = LHTClassifier(beta=0.8, max_depth=2).fit(X, y)
     >>> print(export_text(model, tree=0, n_features=2))
     Tree 0: 0 against the rest
-    |--- proline + 0.81*flavanoids < 0.03
+    |--- proline + 0.81*flavanoids < 0.28
     |   |--- share of 0: 0.00
-    |--- proline + 0.81*flavanoids >= 0.03
-    |   |--- share of 0: 0.00
+    |--- proline + 0.81*flavanoids >= 0.28
+    |   |--- alcohol < -0.013
+    |   |   |--- share of 0: 0.20, membership: 0.38*malic_acid + 0.33*alcohol + (11 more) + 0.96
+    |   |--- alcohol >= -0.013
+    |   |   |--- share of 0: 1.00
     """
     check_model(model)
     check_number("max_depth", max_depth, 0, 2**62)
@@ -128,8 +131,7 @@ class _Writer:
         text = f"share of {self.words.classes[tree.target]}: {share}"
         form = describe_node(tree, node, self.words)
         if form.terms:
-            line = form.format(self.decimals, self.n_features)
-            text += f", membership: {line} + {format_number(form.constant, self.decimals)}"
+            text += f", membership: {form.format(self.decimals, self.n_features)}"
         if self.shows_weights:
             text += f", weight: {format_number(float(tree.weight_sum[node]), self.decimals)}"
         return text
