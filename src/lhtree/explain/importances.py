@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_matrix
+from scipy.sparse import csr_matrix, triu
 
 from lhtree.explain import reading
 from lhtree.explain.splits import to_frame
@@ -110,11 +110,11 @@ def _sum_pairs(model: Any) -> tuple[NDArray[Any], ...]:
         part, is_there, weight = _find_strengths(tree)
         strength = strength + part.T @ part.multiply(weight[:, np.newaxis]).tocsr()
         count = count + is_there.T @ is_there
-    first, second = count.nonzero()
-    is_pair = first < second
-    first, second = first[is_pair], second[is_pair]
-    n_splits = np.asarray(count[first, second]).ravel().astype(np.int64)
-    return first, second, n_splits, np.asarray(strength[first, second]).ravel()
+    pair = triu(count, k=1, format="coo")
+    n_splits = pair.data.astype(np.int64)
+    if not len(n_splits):  # scipy has no empty selection of single entries
+        return pair.row, pair.col, n_splits, np.empty(0)
+    return pair.row, pair.col, n_splits, np.asarray(strength[pair.row, pair.col]).ravel()
 
 
 def _find_strengths(tree: Tree) -> tuple[csr_matrix, csr_matrix, Floats]:

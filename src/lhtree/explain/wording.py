@@ -96,7 +96,7 @@ def describe_node(tree: Tree, node: int, words: Vocabulary) -> Form:
     The constant of a split is 0: in raw units it is part of the threshold.
     """
     feature, weight, center, _ = tree.terms(node)
-    order = np.argsort(-np.abs(weight), kind="stable")
+    order = np.argsort(-np.abs(weight), kind="stable")[: np.count_nonzero(weight)]
     if words.is_raw:
         unit = tree.forest.column_deviation[feature]
         center = tree.forest.column_mean[feature] + center * unit
