@@ -1,11 +1,4 @@
-// NumPy in, NumPy out: the only file that knows of Python.
-#include <nanobind/nanobind.h>
-#include <nanobind/ndarray.h>
-#include <nanobind/stl/optional.h>
-#include <nanobind/stl/pair.h>
-#include <nanobind/stl/tuple.h>
-#include <nanobind/stl/vector.h>
-
+// The core as Python sees it: NumPy in, NumPy out.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -20,37 +13,78 @@
 
 #include "explain.hpp"
 #include "forest.hpp"
+#include "numpy.hpp"
 #include "predict.hpp"
 #include "scale.hpp"
 
-namespace nb = nanobind;
-using namespace nb::literals;
+namespace lhtree {
+
+Plan read_plan(nb::handle plan) {
+  Plan result;
+  const auto read = [plan](const char* name, auto& value) {
+    value = nb::cast<std::remove_reference_t<decltype(value)>>(plan.attr(name));
+  };
+  read("seed", result.seed);
+  read("first_member", result.first_member);
+  read("beta", result.beta);
+  read("target", result.target);
+  read("n_draws", result.n_draws);
+  read("bootstrap", result.bootstrap);
+  read("balance", result.balance);
+  read("n_classes", result.n_classes);
+  result.rules.contrast = static_cast<Contrast>(nb::cast<int>(plan.attr("contrast")));
+  result.rules.cut = static_cast<Cut>(nb::cast<int>(plan.attr("cut")));
+  read("axes", result.rules.axes);
+  read("n_planes", result.rules.n_planes);
+  read("alpha", result.rules.alpha);
+  read("gamma", result.rules.gamma);
+  read("min_samples_split", result.rules.min_samples_split);
+  read("max_depth", result.rules.max_depth);
+  read("min_weight_fraction_leaf", result.rules.min_weight_fraction_leaf);
+  read("min_samples_leaf", result.rules.min_samples_leaf);
+  read("max_leaf_nodes", result.rules.max_leaf_nodes);
+  read("ccp_alpha", result.rules.ccp_alpha);
+  read("n_columns", result.rules.n_columns);
+  read("n_columns_per_tree", result.rules.n_columns_per_tree);
+  return result;
+}
+
+/// Lets Python handle signals (Ctrl-C) and hear of progress while threads work.
+Poll make_poll(nb::handle progress) {
+  return [progress, last = std::int64_t{-1}](std::int64_t n_done) mutable {
+    nb::gil_scoped_acquire locked;
+    if (PyErr_CheckSignals() != 0) throw nb::python_error();
+    if (!progress.is_none() && n_done != last) progress(last = n_done);
+  };
+}
+
+nb::dict to_dict(Forest forest) {
+  nb::dict result;
+  const std::size_t n_nodes = forest.left.size();
+  result["tree_start"] = to_numpy(std::move(forest.tree_start));
+  result["target"] = to_numpy(std::move(forest.target));
+  result["left"] = to_numpy(std::move(forest.left));
+  result["start"] = to_numpy(std::move(forest.start));
+  result["feature_start"] = to_numpy(std::move(forest.feature_start));
+  result["feature"] = to_numpy(std::move(forest.feature));
+  result["weight"] = to_numpy(std::move(forest.weight));
+  result["center"] = to_numpy(std::move(forest.center));
+  result["deviation"] = to_numpy(std::move(forest.deviation));
+  result["threshold"] = to_numpy(std::move(forest.threshold));
+  result["norm"] = to_numpy(std::move(forest.norm));
+  result["share"] = to_numpy(std::move(forest.share));
+  result["n_samples"] = to_numpy(std::move(forest.n_samples));
+  result["weight_sum"] = to_numpy(std::move(forest.weight_sum));
+  result["rule"] = to_numpy(std::move(forest.rule));
+  result["extremes"] = to_numpy<double, 2>(std::move(forest.extremes), {n_nodes, 4});
+  return result;
+}
+
+}  // namespace lhtree
 
 namespace {
 
 using namespace lhtree;
-
-template <class T, int n_dim>
-using Input = nb::ndarray<const T, nb::ndim<n_dim>, nb::c_contig, nb::device::cpu>;
-template <class T, int n_dim>
-using Output = nb::ndarray<nb::numpy, T, nb::ndim<n_dim>, nb::c_contig>;
-using OptionalWeight = std::optional<Input<double, 1>>;
-
-/// Hand a vector to NumPy without a copy.
-template <class T, int n_dim = 1>
-Output<T, n_dim> to_numpy(std::vector<T> values, std::array<std::size_t, n_dim> shape) {
-  auto owned = std::make_unique<std::vector<T>>(std::move(values));
-  T* data = owned->data();
-  nb::capsule owner(owned.get(), [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
-  owned.release();
-  return Output<T, n_dim>(data, n_dim, shape.data(), owner);
-}
-
-template <class T>
-Output<T, 1> to_numpy(std::vector<T> values) {
-  const std::size_t n = values.size();
-  return to_numpy<T, 1>(std::move(values), {n});
-}
 
 /// A field of a Python object as an array of the given type, never converted.
 template <class T, int n_dim = 1>
@@ -110,45 +144,6 @@ struct ForestHandle {
   Scaling scaling() const { return {mean.data(), deviation.data()}; }
 };
 
-Plan read_plan(nb::handle plan) {
-  Plan result;
-  const auto read = [plan](const char* name, auto& value) {
-    value = nb::cast<std::remove_reference_t<decltype(value)>>(plan.attr(name));
-  };
-  read("seed", result.seed);
-  read("first_member", result.first_member);
-  read("beta", result.beta);
-  read("target", result.target);
-  read("n_draws", result.n_draws);
-  read("bootstrap", result.bootstrap);
-  read("balance", result.balance);
-  read("n_classes", result.n_classes);
-  result.rules.contrast = static_cast<Contrast>(nb::cast<int>(plan.attr("contrast")));
-  result.rules.cut = static_cast<Cut>(nb::cast<int>(plan.attr("cut")));
-  read("axes", result.rules.axes);
-  read("n_planes", result.rules.n_planes);
-  read("alpha", result.rules.alpha);
-  read("gamma", result.rules.gamma);
-  read("min_samples_split", result.rules.min_samples_split);
-  read("max_depth", result.rules.max_depth);
-  read("min_weight_fraction_leaf", result.rules.min_weight_fraction_leaf);
-  read("min_samples_leaf", result.rules.min_samples_leaf);
-  read("max_leaf_nodes", result.rules.max_leaf_nodes);
-  read("ccp_alpha", result.rules.ccp_alpha);
-  read("n_columns", result.rules.n_columns);
-  read("n_columns_per_tree", result.rules.n_columns_per_tree);
-  return result;
-}
-
-/// Lets Python handle signals (Ctrl-C) and hear of progress while threads work.
-Poll make_poll(nb::handle progress) {
-  return [progress, last = std::int64_t{-1}](std::int64_t n_done) mutable {
-    nb::gil_scoped_acquire locked;
-    if (PyErr_CheckSignals() != 0) throw nb::python_error();
-    if (!progress.is_none() && n_done != last) progress(last = n_done);
-  };
-}
-
 const double* weight_of(const OptionalWeight& weight) { return weight ? weight->data() : nullptr; }
 
 template <class T>
@@ -159,28 +154,6 @@ void check_not_empty(const Input<T, 2>& X) {
 void check_length(std::size_t length, std::size_t n_rows, const char* name) {
   if (length != n_rows)
     throw std::invalid_argument(std::string(name) + " must have one entry per row");
-}
-
-nb::dict to_dict(Forest forest) {
-  nb::dict result;
-  const std::size_t n_nodes = forest.left.size();
-  result["tree_start"] = to_numpy(std::move(forest.tree_start));
-  result["target"] = to_numpy(std::move(forest.target));
-  result["left"] = to_numpy(std::move(forest.left));
-  result["start"] = to_numpy(std::move(forest.start));
-  result["feature_start"] = to_numpy(std::move(forest.feature_start));
-  result["feature"] = to_numpy(std::move(forest.feature));
-  result["weight"] = to_numpy(std::move(forest.weight));
-  result["center"] = to_numpy(std::move(forest.center));
-  result["deviation"] = to_numpy(std::move(forest.deviation));
-  result["threshold"] = to_numpy(std::move(forest.threshold));
-  result["norm"] = to_numpy(std::move(forest.norm));
-  result["share"] = to_numpy(std::move(forest.share));
-  result["n_samples"] = to_numpy(std::move(forest.n_samples));
-  result["weight_sum"] = to_numpy(std::move(forest.weight_sum));
-  result["rule"] = to_numpy(std::move(forest.rule));
-  result["extremes"] = to_numpy<double, 2>(std::move(forest.extremes), {n_nodes, 4});
-  return result;
 }
 
 template <class T>
@@ -485,4 +458,5 @@ NB_MODULE(_core, m) {
   m.def("find_links", &find_links, "left"_a.noconvert(), "risk"_a.noconvert());
   m.def("find_left_out", &find_left_out, "seed"_a, "n_members"_a, "n_rows"_a, "n_draws"_a,
         "bootstrap"_a, "n_threads"_a);
+  bind_distributed(m);
 }

@@ -15,8 +15,11 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstdint>
+#include <numeric>
+#include <utility>
 #include <vector>
 
 #include "rules.hpp"
@@ -94,6 +97,41 @@ inline std::vector<double> find_fisher(const std::vector<PlaneColumn>& columns,
   for (double& value : strength)
     if (std::abs(value) <= smallest * strongest) value = 0.0;
   return strength;
+}
+
+/// The drawn columns of contrast number c: all, their first and second half, then quarters,
+/// and so on.
+inline std::pair<std::size_t, std::size_t> find_part(std::size_t c, std::size_t n_drawn) {
+  const std::size_t n_parts = std::bit_floor(c + 1), part = c + 1 - n_parts;
+  return {n_drawn * part / n_parts, n_drawn * (part + 1) / n_parts};
+}
+
+/// Put the columns drawn from number `begin` to `end` in ascending order; `order` gets
+/// their places among the drawn.
+inline void order_columns(const std::vector<PlaneColumn>& drawn, std::size_t begin, std::size_t end,
+                          std::vector<std::size_t>& order, std::vector<PlaneColumn>& columns) {
+  order.resize(end - begin);
+  std::iota(order.begin(), order.end(), begin);
+  std::sort(order.begin(), order.end(),
+            [&](std::size_t a, std::size_t b) { return drawn[a].feature < drawn[b].feature; });
+  columns.clear();
+  for (const std::size_t k : order) columns.push_back(drawn[k]);
+}
+
+/// Fisher's strengths of ordered columns, from the products of all drawn ones.
+inline std::vector<double> find_fisher_strength(const std::vector<PlaneColumn>& columns,
+                                                const std::vector<std::size_t>& order,
+                                                const std::vector<double>& product,
+                                                std::size_t n_drawn, double weight_target,
+                                                double weight_rest) {
+  const std::size_t p = order.size();
+  std::vector<double> part(p * p);
+  for (std::size_t i = 0; i < p; ++i)
+    for (std::size_t j = 0; j <= i; ++j) {
+      const auto [low, high] = std::minmax(order[i], order[j]);
+      part[i * p + j] = product[high * n_drawn + low];
+    }
+  return find_fisher(columns, weight_target, weight_rest, part);
 }
 
 /// Fill the terms of a plane from its columns (ascending); false if none is left.

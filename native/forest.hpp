@@ -97,8 +97,30 @@ GrownTree grow_tree(const AnyTable& table, const Labels& labels, const Plan& pla
   rules.beta = plan.beta[step];
   auto splitter = make_splitter(table, weight.empty() ? nullptr : weight.data(), rules, stop);
   Grower grower(splitter, rules, stop);
-  return grower.grow(row, middle - row.begin(),
-                     tree_key(member_key(plan.seed, member), static_cast<std::uint64_t>(target)));
+  const std::uint64_t key =
+      tree_key(member_key(plan.seed, member), static_cast<std::uint64_t>(target));
+  return grower.grow(row, middle - row.begin(), Start{key, key});
+}
+
+/// A node whose subtree is grown apart from the rest of its tree.
+struct Branch {
+  Start start;
+  double beta;
+  std::int64_t begin, middle, end;  // its part of the row array: targets, then the rest
+};
+
+/// Grow the subtree of a branch. `weight` has an entry for each entry of `row`, or is null.
+template <class AnyTable>
+GrownTree grow_branch(const AnyTable& table, const std::uint32_t* row, const double* weight,
+                      const Branch& branch, Rules rules, const StopFlag& stop) {
+  std::vector<std::uint32_t> rows(row + branch.begin, row + branch.end);
+  std::vector<double> table_weight(weight ? table.n_rows : 0);
+  for (std::int64_t i = branch.begin; weight && i < branch.end; ++i)
+    table_weight[row[i]] = weight[i];
+  rules.beta = branch.beta;
+  auto splitter = make_splitter(table, weight ? table_weight.data() : nullptr, rules, stop);
+  Grower grower(splitter, rules, stop);
+  return grower.grow(rows, branch.middle - branch.begin, branch.start);
 }
 
 inline void append_terms(Forest& forest, const GrownTree& tree, const Node& node,
@@ -155,6 +177,21 @@ inline void reserve(Forest& forest, const std::vector<GrownTree>& trees, std::in
   forest.feature.reserve(n_columns);
 }
 
+/// The arrays of trees, which are used up; tree number i has target[i mod size].
+inline Forest join_trees(std::vector<GrownTree>& trees, const std::vector<std::int32_t>& target,
+                         std::int64_t n_features) {
+  Forest forest;
+  forest.tree_start.push_back(0);
+  forest.start.push_back(0);
+  forest.feature_start.push_back(0);
+  reserve(forest, trees, n_features);
+  for (std::size_t number = 0; number < trees.size(); ++number) {
+    append_tree(forest, trees[number], target[number % target.size()], n_features);
+    trees[number] = GrownTree{};  // its memory goes back before the next copy
+  }
+  return forest;
+}
+
 template <class AnyTable>
 Forest grow_forest(const AnyTable& table, const Labels& labels, const Plan& plan,
                    std::int64_t n_threads, const Poll& poll) {
@@ -165,16 +202,22 @@ Forest grow_forest(const AnyTable& table, const Labels& labels, const Plan& plan
         trees[number] = grow_tree(table, labels, plan, number, stop);
       },
       poll);
-  Forest forest;
-  forest.tree_start.push_back(0);
-  forest.start.push_back(0);
-  forest.feature_start.push_back(0);
-  reserve(forest, trees, table.n_columns);
-  for (std::int64_t number = 0; number < plan.n_trees(); ++number) {
-    append_tree(forest, trees[number], plan.target[number % plan.target.size()], table.n_columns);
-    trees[number] = GrownTree{};  // its memory goes back before the next copy
-  }
-  return forest;
+  return join_trees(trees, plan.target, table.n_columns);
+}
+
+/// Grow the subtrees of branches over the same table, one tree each.
+template <class AnyTable>
+Forest grow_branches(const AnyTable& table, const std::uint32_t* row, const double* weight,
+                     const std::vector<Branch>& branches, const Rules& rules,
+                     std::int64_t n_threads, const Poll& poll) {
+  std::vector<GrownTree> trees(branches.size());
+  run_tasks(
+      static_cast<std::int64_t>(branches.size()), n_threads,
+      [&](std::int64_t number, const StopFlag& stop) {
+        trees[number] = grow_branch(table, row, weight, branches[number], rules, stop);
+      },
+      poll);
+  return join_trees(trees, {0}, table.n_columns);
 }
 
 }  // namespace lhtree

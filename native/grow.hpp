@@ -23,6 +23,31 @@ struct Sides {
   std::int64_t left_middle, left_end, right_middle;
 };
 
+/// Euclidean length of the weights.
+inline double find_norm(const Terms& terms) {
+  Lanes sum = fill(0.0);
+  for (std::int64_t k = 0; k < terms.size(); ++k)
+    sum[terms.feature[k] % lane_count] += terms.weight[k] * terms.weight[k];
+  return std::sqrt(combine(sum));
+}
+
+/// Add a column's part of a leaf's line, if it has one.
+inline void add_slope(Terms& terms, std::int64_t j, const ColumnMoments& column) {
+  const double variance = column.variance();
+  if (!(variance > 0.0) || !column.has_contrast(variance)) return;
+  const double slope = column.slope();
+  if (std::isfinite(slope) && slope != 0.0)  // squares may be so small that they vanish
+    terms.add(j, slope, column.mean(), variance);
+}
+
+/// Where growing starts: at a root, or at a node whose tree was begun elsewhere.
+struct Start {
+  std::uint64_t key;       // of the node's random draws
+  std::uint64_t tree_key;  // of the tree's: that of its root
+  std::int64_t depth = 0;
+  double weight_sum = -1.0;  // of all rows of the tree; negative: of the rows given
+};
+
 /// Grows one tree; the splitter says how its nodes are split.
 ///
 /// Nodes wait on a stack, the smaller child on top: it never holds more than log2(n)
@@ -35,14 +60,16 @@ class Grower {
   Grower(Splitter& splitter, const Rules& rules, const StopFlag& stop)
       : splitter_(splitter), rules_(rules), stop_(stop) {}
 
-  GrownTree grow(std::vector<std::uint32_t>& row, std::int64_t n_targets, std::uint64_t key) {
+  GrownTree grow(std::vector<std::uint32_t>& row, std::int64_t n_targets, const Start& start) {
     row_ = row.data();
     tree_.node.emplace_back();
-    Waiting root{0, 0, key, 0, n_targets, static_cast<std::int64_t>(row.size()), {}};
+    const auto n_rows = static_cast<std::int64_t>(row.size());
+    Waiting root{0, start.depth, start.key, 0, n_targets, n_rows, {}};
     const NodeRows rows = rows_of(root);
-    min_weight_ =
-        rules_.min_weight_fraction_leaf * (sum_weight(rows.target) + sum_weight(rows.rest));
-    if (rows.is_mixed()) root.state = splitter_.begin(rows, key);
+    const double weight_sum =
+        start.weight_sum < 0.0 ? sum_weight(rows.target) + sum_weight(rows.rest) : start.weight_sum;
+    min_weight_ = rules_.min_weight_fraction_leaf * weight_sum;
+    if (rows.is_mixed()) root.state = splitter_.begin(rows, start.tree_key);
     std::vector<Waiting> stack;
     stack.push_back(std::move(root));
     while (!stack.empty()) {
@@ -98,7 +125,7 @@ class Grower {
     record.rule = split_.threshold.rule;
     record.threshold = split_.threshold.value;
     record.extremes = {split_.target.min, split_.target.max, split_.rest.min, split_.rest.max};
-    record.norm = norm_of(split_.terms);
+    record.norm = find_norm(split_.terms);
     record.left = static_cast<std::int32_t>(tree_.node.size());
     if (rules_.prunes()) {
       tree_.as_leaf[node.id].first_term = record.first_term;
@@ -108,13 +135,6 @@ class Grower {
     tree_.node.resize(tree_.node.size() + 2);
     push_children(node, sides, stack);
     return true;
-  }
-
-  static double norm_of(const Terms& terms) {
-    Lanes sum = fill(0.0);
-    for (std::int64_t k = 0; k < terms.size(); ++k)
-      sum[terms.feature[k] % lane_count] += terms.weight[k] * terms.weight[k];
-    return std::sqrt(combine(sum));
   }
 
   void store_terms(Node& record, const Terms& terms) {
@@ -135,11 +155,7 @@ class Grower {
     Terms& terms = split_.terms;
     terms.clear();
     splitter_.visit_columns(rows, node.state, [&](std::int64_t j, const ColumnMoments& column) {
-      const double variance = column.variance();
-      if (!(variance > 0.0) || !column.has_contrast(variance)) return;
-      const double slope = column.slope();
-      if (std::isfinite(slope) && slope != 0.0)  // squares may be so small that they vanish
-        terms.add(j, slope, column.mean(), variance);
+      add_slope(terms, j, column);
     });
     store_terms(tree_.node[node.id], terms);
   }

@@ -30,12 +30,53 @@ inline std::uint64_t tree_key(std::uint64_t member_key, std::uint64_t target) {
 inline std::uint64_t child_key(std::uint64_t node_key, bool is_right) {
   return hash64(node_key, ~static_cast<std::uint64_t>(is_right));
 }
+/// Key of the columns that a node draws.
+inline std::uint64_t draw_key(std::uint64_t node_key) {
+  return hash64(node_key, ~std::uint64_t{2});
+}
 
 /// The rows of one member, ascending, and how often each was drawn.
 struct Draw {
   std::vector<std::uint32_t> row;
   std::vector<std::uint32_t> multiplicity;  // empty: every row once
 };
+
+/// Which rows have the smallest hashes: those below `hash`, and of those that equal it the
+/// rows before `row`.
+struct DrawLimit {
+  std::uint64_t hash;
+  std::uint32_t row;
+
+  bool includes(std::uint64_t value, std::uint32_t number) const {
+    return value < hash || (value == hash && number < row);
+  }
+};
+
+/// The limit of the `n_draws` < `n_rows` smallest hashes; on equal hashes the lower row.
+///
+/// Hashes are counted by their leading bits; only those at the limit are kept and sorted.
+inline DrawLimit find_draw_limit(std::uint64_t key, std::uint32_t n_rows, std::uint32_t n_draws,
+                                 const StopFlag& stop) {
+  constexpr int shift = 48;
+  std::vector<std::uint32_t> count(std::size_t{1} << (64 - shift), 0);
+  const auto visit = [&](const auto& look) {
+    for (std::uint32_t row = 0; row < n_rows; ++row) {
+      if (row % (1u << 20) == 0) check_stop(stop);
+      look(hash64(key, row), row);
+    }
+  };
+  visit([&](std::uint64_t value, std::uint32_t) { ++count[value >> shift]; });
+  std::size_t bin = 0;
+  std::uint32_t n_left = n_draws;  // to be drawn from this bin on
+  for (; count[bin] <= n_left; ++bin) n_left -= count[bin];
+  std::vector<std::pair<std::uint64_t, std::uint32_t>> near;
+  near.reserve(count[bin]);
+  visit([&](std::uint64_t value, std::uint32_t row) {
+    if (value >> shift == bin) near.push_back({value, row});
+  });
+  std::sort(near.begin(), near.end());
+  return {near[n_left].first, near[n_left].second};
+}
 
 /// The `n_draws` rows with the smallest hash; on equal hashes the lower row.
 inline Draw draw_without_replacement(std::uint64_t key, std::uint32_t n_rows, std::uint32_t n_draws,
@@ -46,26 +87,11 @@ inline Draw draw_without_replacement(std::uint64_t key, std::uint32_t n_rows, st
     std::iota(draw.row.begin(), draw.row.end(), 0u);
     return draw;
   }
-  std::vector<std::uint64_t> hash(n_rows);
-  for (std::uint32_t row = 0; row < n_rows; ++row) {
-    if (row % (1u << 20) == 0) check_stop(stop);
-    hash[row] = hash64(key, row);
-  }
-  std::nth_element(hash.begin(), hash.begin() + n_draws, hash.end());
-  const std::uint64_t limit = hash[n_draws];  // smallest hash that is not drawn whole
-  const auto below = static_cast<std::uint32_t>(
-      std::count_if(hash.begin(), hash.begin() + n_draws,
-                    [limit](std::uint64_t value) { return value < limit; }));
-  std::vector<std::uint64_t>().swap(hash);
-  check_stop(stop);
-  std::uint32_t n_ties = n_draws - below;
+  const DrawLimit limit = find_draw_limit(key, n_rows, n_draws, stop);
   draw.row.reserve(n_draws);
   for (std::uint32_t row = 0; row < n_rows; ++row) {
-    const std::uint64_t value = hash64(key, row);
-    if (value < limit || (value == limit && n_ties > 0)) {
-      n_ties -= value == limit;
-      draw.row.push_back(row);
-    }
+    if (row % (1u << 20) == 0) check_stop(stop);
+    if (limit.includes(hash64(key, row), row)) draw.row.push_back(row);
   }
   return draw;
 }

@@ -6,7 +6,6 @@
 #pragma once
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <numeric>
@@ -95,14 +94,12 @@ class SampledSplitter {
     start_node(rows);
     min_weight_ = min_weight;
     is_first_ = true;
-    draw_columns(hash64(key, ~std::uint64_t{2}));
+    draw_columns(draw_key(key));
     if (rules_.contrast == Contrast::fisher && rules_.n_planes > 0) multiply_columns();
     const std::size_t n_drawn = drawn_.size();
     for (std::int64_t c = 0; c < rules_.n_planes; ++c) {
-      // All columns drawn, their first and second half, then quarters, and so on.
-      const std::size_t n_parts = std::bit_floor(static_cast<std::size_t>(c) + 1);
-      const std::size_t part = static_cast<std::size_t>(c) + 1 - n_parts;
-      try_plane(n_drawn * part / n_parts, n_drawn * (part + 1) / n_parts, best);
+      const auto [begin, end] = find_part(static_cast<std::size_t>(c), n_drawn);
+      try_plane(begin, end, best);
     }
     if (rules_.axes)
       for (std::size_t k = 0; k < n_drawn; ++k) try_axis(k, best);
@@ -257,29 +254,15 @@ class SampledSplitter {
   /// Try the contrast over the columns drawn from number `begin` to `end`.
   void try_plane(std::size_t begin, std::size_t end, Split& best) {
     if (begin == end) return;
-    order_.resize(end - begin);
-    std::iota(order_.begin(), order_.end(), begin);
-    std::sort(order_.begin(), order_.end(),
-              [&](std::size_t a, std::size_t b) { return drawn_[a].feature < drawn_[b].feature; });
-    columns_.clear();
-    for (const std::size_t k : order_) columns_.push_back(drawn_[k]);
-    const std::vector<double> strength = rules_.contrast == Contrast::fisher
-                                             ? find_fisher_strength()
-                                             : find_strength(columns_, rules_);
+    order_columns(drawn_, begin, end, order_, columns_);
+    const std::vector<double> strength =
+        rules_.contrast == Contrast::fisher
+            ? find_fisher_strength(columns_, order_, product_, drawn_.size(), weight_target_,
+                                   weight_rest_)
+            : find_strength(columns_, rules_);
     if (strength.empty() || !weigh_columns(columns_, rules_, strength, trial_.terms)) return;
     project_trial();
     try_trial(score_.data(), best);
-  }
-
-  std::vector<double> find_fisher_strength() {
-    const std::size_t p = order_.size(), n_drawn = drawn_.size();
-    plane_product_.resize(p * p);
-    for (std::size_t i = 0; i < p; ++i)
-      for (std::size_t j = 0; j <= i; ++j) {
-        const auto [low, high] = std::minmax(order_[i], order_[j]);
-        plane_product_[i * p + j] = product_[high * n_drawn + low];
-      }
-    return find_fisher(columns_, weight_target_, weight_rest_, plane_product_);
   }
 
   /// Project the gathered columns; the plane's columns and the terms are both ascending.
@@ -352,7 +335,7 @@ class SampledSplitter {
   std::vector<PlaneColumn> columns_;         // those of the plane at hand, ascending
   std::vector<std::size_t> order_;           // their places among the drawn
   std::vector<const double*> term_column_;
-  std::vector<double> score_, product_, plane_product_;
+  std::vector<double> score_, product_;
   std::vector<const double*> left_factor_, right_factor_;
   std::vector<double> factor_;
 };

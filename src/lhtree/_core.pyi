@@ -40,3 +40,140 @@ def find_links(left: NDArray[np.int32], risk: Floats) -> tuple[Floats, Floats]: 
 def find_left_out(
     seed: int, n_members: int, n_rows: int, n_draws: int, bootstrap: bool, n_threads: int
 ) -> tuple[NDArray[np.uint64], NDArray[np.int64]]: ...
+
+# ---- growing over parts of the rows; see native/part.hpp and native/decide.hpp ----
+
+AnyRows = NDArray[Any]  # float32 or float64, any strides
+Positions = NDArray[np.uint32]
+Longs = NDArray[np.int64]
+Ints = NDArray[np.int32]
+Terms = tuple[Ints, Floats, Floats, Floats]  # feature, weight, center, deviation
+ChosenCut = tuple[int, float, int, Floats]  # form, threshold, rule, count on the left
+
+def measure_nodes(
+    X: AnyRows,
+    mean: Floats,
+    deviation: Floats,
+    row: Positions,
+    weight: Floats | None,
+    start: Longs,
+    middle: Longs,
+    column_start: Longs,
+    column: Ints,
+    origin: Floats,
+    with_products: bool,
+) -> tuple[Floats, Floats]: ...
+def count_bins(
+    X: AnyRows,
+    mean: Floats,
+    deviation: Floats,
+    row: Positions,
+    weight: Floats | None,
+    start: Longs,
+    middle: Longs,
+    form_node: Longs,
+    form_start: Longs,
+    feature: Ints,
+    form_weight: Floats,
+    segment_start: Longs,
+    low: Floats,
+    high: Floats,
+    bin_start: Longs,
+    is_whole: bool,
+) -> tuple[Floats, Floats]: ...
+def sum_below(
+    X: AnyRows,
+    mean: Floats,
+    deviation: Floats,
+    row: Positions,
+    weight: Floats | None,
+    start: Longs,
+    middle: Longs,
+    form_node: Longs,
+    form_start: Longs,
+    feature: Ints,
+    form_weight: Floats,
+    threshold: Floats,
+) -> tuple[Floats, Floats]: ...
+def split_nodes(
+    X: AnyRows,
+    mean: Floats,
+    deviation: Floats,
+    row: Positions,
+    weight: Floats | None,
+    start: Longs,
+    middle: Longs,
+    form_node: Longs,
+    form_start: Longs,
+    feature: Ints,
+    form_weight: Floats,
+    threshold: Floats,
+    stays: NDArray[np.uint8],
+    keeps: NDArray[np.uint8],
+) -> tuple[Positions, Floats | None, Longs, Longs]: ...
+def sum_columns(
+    X: AnyRows, origin: Floats, unit: Floats, row: Positions, weight: Floats | None
+) -> Floats: ...
+def grow_branches(
+    Z: Rows,
+    plan: Plan,
+    row: Positions,
+    weight: Floats | None,
+    start: Longs,
+    middle: Longs,
+    key: NDArray[np.uint64],
+    tree_key: NDArray[np.uint64],
+    depth: Longs,
+    weight_sum: Floats,
+    beta: Floats,
+    n_threads: int,
+    progress: Callable[[int], object] | None,
+) -> dict[str, NDArray[Any]]: ...
+def find_draw_limit(seed: int, member: int, n_rows: int, n_draws: int) -> tuple[int, int]: ...
+def draw_part(
+    seed: int,
+    member: int,
+    first: int,
+    n: int,
+    n_rows: int,
+    n_draws: int,
+    bootstrap: bool,
+    limit_hash: int,
+    limit_row: int,
+) -> Positions: ...
+def find_tree_key(seed: int, member: int, target: int) -> int: ...
+def find_child_key(key: int, is_right: bool) -> int: ...
+def list_tree_columns(key: int, n_columns: int, n_kept: int) -> Ints: ...
+def draw_columns(key: int, column: Ints, n: int) -> Ints: ...
+def judge_columns(
+    column: Ints,
+    origin: Floats,
+    sum: Floats,
+    end: Floats,
+    weight_target: float,
+    weight_rest: float,
+    alpha: float,
+) -> NDArray[np.int8]: ...
+def make_planes(
+    plan: Plan,
+    beta: float,
+    column: Ints,
+    origin: Floats,
+    sum: Floats,
+    weight_target: float,
+    weight_rest: float,
+) -> list[Terms]: ...
+def make_leaf(
+    column: Ints, origin: Floats, sum: Floats, weight_target: float, weight_rest: float
+) -> Terms: ...
+def find_norm(feature: Ints, weight: Floats) -> float: ...
+def find_open(
+    count: Floats, end: Floats, start: Longs, whole: Floats, compares_forms: bool
+) -> NDArray[np.uint8]: ...
+def choose_gini_cut(
+    count: Floats, end: Floats, start: Longs, whole: Floats, min_weight: float
+) -> ChosenCut | None: ...
+def list_pure_cuts(end: Floats) -> Floats: ...
+def choose_pure_cut(
+    end: Floats, left: Floats, whole: Floats, gamma: float, min_weight: float
+) -> ChosenCut | None: ...
