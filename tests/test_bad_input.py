@@ -53,8 +53,18 @@ def test_parameters_of_both(classifier, name, value, error, message):
 @pytest.mark.parametrize(
     ("name", "value", "error", "message"),
     [
-        ("n_estimators", 0, ValueError, "n_estimators must be an integer of at least 1, got 0."),
-        ("n_estimators", 2.0, TypeError, "n_estimators must be an integer of at least 1, got 2.0"),
+        (
+            "n_estimators",
+            0,
+            ValueError,
+            "n_estimators must be an integer of at least 1",
+        ),
+        (
+            "n_estimators",
+            2.0,
+            TypeError,
+            "n_estimators must be an integer of at least 1",
+        ),
         ("max_samples", 0.0, ValueError, "max_samples must be a float in (0, 1]"),
         ("max_samples", 1.5, ValueError, "max_samples must be a float in (0, 1]"),
         ("max_samples", 21, ValueError, "at most the number of rows, 20, unless bootstrap=True"),
@@ -66,6 +76,11 @@ def test_parameters_of_both(classifier, name, value, error, message):
         ("max_features_per_tree", -1, ValueError, "max_features_per_tree must be"),
         ("voting", "soft", ValueError, "voting must be one of 'membership', 'margin', got 'soft'"),
         ("voting", 3, TypeError, "voting must be one of 'membership', 'margin', got 3"),
+        ("n_estimators", "many", TypeError, "'auto' or None, got 'many'."),
+        ("max_estimators", 0, ValueError, "max_estimators must be an integer of at least 1, got"),
+        ("shrinkage", -1, ValueError, "shrinkage must be a number of at least 0, or 'auto'"),
+        ("shrinkage", "much", TypeError, "shrinkage must be a number of at least 0, or 'auto'"),
+        ("calibration", "isotonic", ValueError, "calibration must be one of 'oob', got"),
         ("oob_score", "yes", TypeError, "oob_score must be True or False"),
         ("warm_start", None, TypeError, "warm_start must be True or False, got None."),
         ("verbose", "loud", TypeError, "verbose must be a number"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -14,7 +15,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from lhtree import _core, parameters
+from lhtree import _core, calibration, members, parameters, shrinkage
 from lhtree.progress import Progress
 from lhtree.rows import TrainingRows, check_overflow, keep_positive, weigh_classes
 from lhtree.tree import (
@@ -26,7 +27,7 @@ from lhtree.tree import (
     grow_forest,
     join_forests,
 )
-from lhtree.vote import find_probabilities
+from lhtree.vote import find_scores, normalize_scores
 from lhtree.weights import resolve_sample_weight
 
 try:  # scikit-learn 1.9 and later
@@ -42,6 +43,7 @@ except ImportError:
 
 
 SMALL_INPUT = 2**16  # numbers; for more, scikit-learn's own checks are as fast
+MOST_JUDGES = 10_000  # rows whose out-of-bag votes decide on members and shrinkage
 
 
 class Draw(NamedTuple):
@@ -104,12 +106,8 @@ class HyperplaneTrees(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         parameters.check_members(self)
         goes_on = self.warm_start and hasattr(self, "forest_")
         n_old = self._n_members if goes_on else 0
-        if self.n_estimators < n_old:
-            raise ValueError(
-                f"n_estimators={self.n_estimators} must be at least {n_old}, the number of "
-                "members already grown, when warm_start=True."
-            )
-        progress = Progress(self, self.n_estimators - n_old)
+        n_members = parameters.limit_members(self, n_old)
+        progress = Progress(self, n_members and n_members - n_old)
         with _restored_on_error(self):
             self._fit(X, y, sample_weight, n_old, progress)
         progress.end()
@@ -133,13 +131,16 @@ class HyperplaneTrees(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         # With replacement, one row may be all that a member draws.
         check_overflow(rows.X, names, max(rows.weight_sum, draw.n_draws * rows.weight_max))
         seed = self._seed if n_old else self._find_seed()
-        plan = self._plan(rows, n_weighted, draw, seed, n_old, len(classes))
-        progress.n_trees_per_member = len(plan.target)
-        self._grow(rows, plan, scale, progress)
+        plan = self._plan(rows, n_weighted, draw, seed, len(classes))
         self.classes_, self.n_classes_ = classes, len(classes)
         self._seed, self._draw, self._standardized = seed, draw, bool(self.standardize)
-        for name in ("oob_score_", "oob_decision_function_"):
+        self._grow(rows, plan, scale, n_old, progress)
+        if not n_old:
+            self._shrink(rows)
+        for name in ("calibration_", "oob_score_", "oob_decision_function_"):
             self.__dict__.pop(name, None)
+        if self.calibration is not None:
+            self._calibrate(rows)
         if self.oob_score:
             self._score_left_out(rows, len(X))
 
@@ -168,11 +169,12 @@ class HyperplaneTrees(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     def _find_draw(self, n_rows, n_old):
         n_draws = parameters.count_draws(self.max_samples, n_rows, bootstrap=self.bootstrap)
         draw = Draw(n_rows, n_draws, bool(self.bootstrap))
-        if self.oob_score and not self.bootstrap and n_draws >= n_rows:
+        reader = parameters.find_reader_of_left_out(self)
+        if reader and not self.bootstrap and n_draws >= n_rows:
             raise ValueError(
-                f"oob_score={self.oob_score!r} needs rows that are left out, but "
-                f"max_samples={self.max_samples!r} draws all {n_rows}; use a smaller "
-                "max_samples or bootstrap=True."
+                f"{reader} needs rows that are left out, but max_samples="
+                f"{self.max_samples!r} draws all {n_rows}; use a smaller max_samples or "
+                "bootstrap=True."
             )
         if n_old and draw != self._draw:
             raise ValueError(
@@ -192,19 +194,17 @@ class HyperplaneTrees(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             ) from error
         return int(generator.randint(2**31 - 1))
 
-    def _plan(self, rows, n_weighted, draw, seed, n_old, n_classes):
+    def _plan(self, rows, n_weighted, draw, seed, n_classes):
+        """Return what to grow; which members is left open."""
         n_features = rows.X.shape[1]
-        t = self.n_estimators
-        beta = [self.beta * i / t for i in range(n_old, t)] if t > 1 else [self.beta][n_old:]
         splits = parameters.resolve_splits(self, n_features)
         least = parameters.count_min_samples(self.min_samples_leaf, n_weighted, least=1)
         return Plan(
             n_classes=n_classes,
             target=(1,) if n_classes == 2 else tuple(range(n_classes)),
-            beta=tuple(map(float, beta)),
+            beta=(),
             n_draws=draw.n_draws,
             seed=seed,
-            first_member=n_old,
             bootstrap=draw.bootstrap,
             balance=self._balances_members,
             alpha=float(self.alpha),
@@ -233,50 +233,131 @@ class HyperplaneTrees(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         limits = [NO_MAX_DEPTH, self.max_depth, self.max_leaf_nodes and self.max_leaf_nodes - 1]
         return min(limit for limit in limits if limit is not None)
 
-    def _grow(self, rows, plan, scale, progress):
-        if not plan.beta:
+    def _grow(self, rows, plan, scale, n_old, progress):
+        """Set `forest_`, or add to it, as many members as `n_estimators` asks for."""
+        n_threads = parameters.count_threads(self.n_jobs)
+        Z = self._find_table(rows.X, scale, plan.by_columns, n_threads)
+        progress.n_trees_per_member = len(plan.target)
+        strength = getattr(self, "shrinkage_", 0.0) if n_old else 0.0
+
+        def add(first, last, n_members):
+            beta = members.schedule_beta(self.beta, first, last, n_members)
+            progress.n_before = first - n_old
+            forest = grow_forest(
+                Z, rows.code, rows.weight, replace(plan, first_member=first, beta=beta),
+                scale=scale, n_threads=n_threads, progress=progress,
+            )  # fmt: skip
+            forest = shrinkage.shrink(forest, strength)
+            self.forest_ = join_forests([self.forest_, forest]) if first else forest
+
+        if self.n_estimators == "auto":
+            self._grow_until_enough(rows, n_old, add)
+            return
+        t = self.n_estimators
+        if t is None:
+            n_rows, n_columns = rows.X.shape
+            t = max(n_old, members.count_members(n_rows, n_columns, len(plan.target)))
+        if t == n_old:
             warnings.warn(
-                f"n_estimators={self.n_estimators} members are grown already; with "
-                "warm_start=True fit adds none.",
+                f"n_estimators={t} members are grown already; with warm_start=True fit adds none.",
                 stacklevel=5,
             )
             return
-        n_threads = parameters.count_threads(self.n_jobs)
+        add(n_old, t, t)
+
+    def _find_table(self, X, scale, by_columns, n_threads):
+        """Return the table in the units and the order in which trees are grown."""
         if self.standardize:
             mean, deviation = scale
-            Z = _core.standardize(rows.X, mean, deviation, plan.by_columns, n_threads)
-        else:
-            Z = np.ascontiguousarray(rows.X.T) if plan.by_columns else rows.X
-        forest = grow_forest(
-            Z, rows.code, rows.weight, plan, scale=scale, n_threads=n_threads, progress=progress
-        )
-        self.forest_ = join_forests([self.forest_, forest]) if plan.first_member else forest
+            return _core.standardize(X, mean, deviation, by_columns, n_threads)
+        return np.ascontiguousarray(X.T) if by_columns else X
 
-    def _score_left_out(self, rows, n_samples):
-        """Set the out-of-bag attributes from the members that did not see a row."""
+    def _grow_until_enough(self, rows, n_old, add):
+        """Add members in batches while the out-of-bag accuracy improves."""
+        scores = [self._find_left_out_accuracy(rows)] if n_old else []
+        n = n_old
+        while n < self.max_estimators and not members.is_enough(scores):
+            last = min(n + members.BATCH, self.max_estimators)
+            add(n, last, None)
+            n = last
+            scores.append(self._find_left_out_accuracy(rows))
+
+    def _find_left_out_accuracy(self, rows):
+        score, n_voters = self._vote_left_out(rows, MOST_JUDGES)
+        is_right = score.argmax(axis=1) == rows.code
+        return float(np.average(is_right, weights=(n_voters > 0) * rows.counts))
+
+    def _shrink(self, rows):
+        """Move the shares of small nodes towards those above, as `shrinkage` says."""
+        strength = parameters.resolve_shrinkage(self)
+        if strength is None:
+            strength = 0.0
+            if self._draw.bootstrap or self._draw.n_draws < self._draw.n_rows:
+                strength = self._choose_strength(rows)
+        self.shrinkage_ = float(strength)
+        self.forest_ = shrinkage.shrink(self.forest_, self.shrinkage_)
+
+    def _choose_strength(self, rows):
+        plain, errors = self.forest_, []
+        for strength in shrinkage.STRENGTHS:
+            self.forest_ = shrinkage.shrink(plain, strength)
+            score, n_voters = self._vote_left_out(rows, MOST_JUDGES)
+            judge = np.flatnonzero(n_voters)
+            weight = None if rows.weight is None else rows.weight[judge]
+            proba = normalize_scores(score[judge])
+            errors.append(shrinkage.measure_error(proba, rows.code[judge], weight))
+        self.forest_ = plain
+        return shrinkage.choose_strength(errors)
+
+    def _calibrate(self, rows):
+        """Set `calibration_` from the votes of the members that left a row out."""
+        score, n_voters = self._vote_left_out(rows)
+        is_voted = n_voters > 0
+        half_vote = calibration.HALF_VOTE / n_voters[is_voted, np.newaxis]
+        weight = None if rows.weight is None else rows.weight[is_voted]
+        exponent = calibration.fit_exponent(
+            np.log(score[is_voted] + half_vote), rows.code[is_voted], weight
+        )
+        self.calibration_ = np.array([calibration.HALF_VOTE / self._n_members, exponent])
+
+    def _vote_left_out(self, rows, most_rows=None):
+        """Return scores by the members that left a row out, and their number.
+
+        With `most_rows` only every so manieth row is asked; the others have no voter.
+        """
         n_threads = parameters.count_threads(self.n_jobs)
         left_out, n_voters = _core.find_left_out(
             self._seed, self._n_members, *self._draw, n_threads
         )
-        is_voted = n_voters > 0
-        if not is_voted.any():
+        if most_rows is not None and len(rows.X) > most_rows:
+            is_asked = np.arange(64 * left_out.shape[1]) % -(-len(rows.X) // most_rows) == 0
+            left_out &= np.packbits(is_asked, bitorder="little").view("<u8")
+            n_voters = np.where(is_asked[: len(rows.X)], n_voters, 0)
+        reader = parameters.find_reader_of_left_out(self)
+        if reader and not n_voters.any():
             raise ValueError(
-                f"oob_score={self.oob_score!r} needs rows that are left out, but every member "
-                f"drew all {len(rows.X)} rows; use a smaller max_samples."
+                f"{reader} needs rows that are left out, but every member drew all "
+                f"{len(rows.X)} rows; use a smaller max_samples."
             )
+        sums = self._vote(rows.X, left_out=left_out)
+        n_answers = np.maximum(n_voters, 1)[:, np.newaxis]
+        return find_scores(sums, n_answers, by_margin=self.voting == "margin"), n_voters
+
+    def _score_left_out(self, rows, n_samples):
+        """Set the out-of-bag attributes from the members that did not see a row."""
+        score, n_voters = self._vote_left_out(rows)
+        is_voted = n_voters > 0
         if not is_voted.all():
             warnings.warn(
                 f"{np.count_nonzero(~is_voted)} rows were seen by every member and have no "
                 "out-of-bag votes; use more members.",
                 stacklevel=5,
             )
-        sums = self._vote(rows.X, left_out=left_out)
-        proba = self._find_probabilities(sums, np.maximum(n_voters, 1)[:, np.newaxis])
         self.oob_decision_function_ = np.full((n_samples, self.n_classes_), np.nan)
-        self.oob_decision_function_[rows.number[is_voted]] = proba[is_voted]
-        score = self.oob_score if callable(self.oob_score) else accuracy_score
-        predicted = self.classes_[proba[is_voted].argmax(axis=1)]
-        self.oob_score_ = score(self.classes_[rows.code[is_voted]], predicted)
+        self.oob_decision_function_[rows.number[is_voted]] = self._normalize(score)[is_voted]
+        measure = self.oob_score if callable(self.oob_score) else accuracy_score
+        predicted = self.classes_[normalize_scores(score[is_voted]).argmax(axis=1)]
+        self.oob_score_ = measure(self.classes_[rows.code[is_voted]], predicted)
 
     @property
     def _balances_members(self):
@@ -347,10 +428,17 @@ class HyperplaneTrees(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         )
 
     def _find_probabilities(self, sums, n_members):
-        return find_probabilities(sums, n_members, by_margin=self.voting == "margin")
+        """Return the shares of the votes, whose order decides the label."""
+        return normalize_scores(find_scores(sums, n_members, by_margin=self.voting == "margin"))
+
+    def _normalize(self, score):
+        """Return probabilities, calibrated if they are to be."""
+        if self.voting == "margin":  # its votes have no scale
+            return normalize_scores(score)
+        return normalize_scores(score, *getattr(self, "calibration_", calibration.PLAIN))
 
     def predict_proba(self, X):
-        """Return the share of the votes that each class gets.
+        """Return the share of the votes that each class gets, calibrated if asked for.
 
         Parameters
         ----------
@@ -363,7 +451,9 @@ class HyperplaneTrees(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             Probabilities in the order of ``classes_``; rows sum to one.
         """
         check_is_fitted(self)
-        return self._find_probabilities(self._vote(self.encode_rows(X)), self._n_members)
+        sums = self._vote(self.encode_rows(X))
+        by_margin = self.voting == "margin"
+        return self._normalize(find_scores(sums, self._n_members, by_margin=by_margin))
 
     def predict_log_proba(self, X):
         """Return the logarithm of the class probabilities.
@@ -393,8 +483,9 @@ class HyperplaneTrees(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         ndarray of shape (n_samples,)
             Labels from ``classes_``.
         """
-        proba = self.predict_proba(X)
-        return self.classes_[proba.argmax(axis=1)]
+        check_is_fitted(self)
+        share = self._find_probabilities(self._vote(self.encode_rows(X)), self._n_members)
+        return self.classes_[share.argmax(axis=1)]
 
     def apply(self, X):
         """Return the leaf that each row reaches in each tree.
@@ -465,6 +556,18 @@ class HyperplaneTrees(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         """
         check_is_fitted(self)
         return int(np.count_nonzero(self.forest_.left < 0))
+
+    @property
+    def n_estimators_(self):
+        """Number of members grown.
+
+        Returns
+        -------
+        int
+            What `n_estimators` came to.
+        """
+        check_is_fitted(self)
+        return self._n_members
 
     @property
     def column_names_(self):

@@ -117,6 +117,9 @@ class LHTClassifier(HyperplaneTrees):
     max_features = None
     max_features_per_tree = None
     voting = "membership"
+    shrinkage = 0.0
+    max_estimators = 1
+    calibration = None
     oob_score = False
     warm_start = False
     random_state = 0
@@ -212,13 +215,20 @@ class LHForestClassifier(HyperplaneTrees):
 
     Parameters
     ----------
-    n_estimators : int, default=50
-        Number of members (t in the paper): trees per class.
+    n_estimators : int, "auto" or None, default=None
+        Number of members (t in the paper): trees per class. None: by the size of the
+        table, 100 as long as rows times columns times trees of a member stay below
+        2.5 million, beyond that 250 million divided by that product, at least 25.
+        "auto": members are added, 20 at a time, until two batches in a row raise the
+        out-of-bag accuracy by less than 0.001; `beta` then follows van der Corput's
+        sequence.
+    max_estimators : int, default=500
+        Largest number of members with n_estimators="auto".
     preset : {"accurate", "paper"}, default="accurate"
         What "auto" means below. "accurate": contrast="fisher", threshold="gini",
         max_features of twice the square root of the number of columns, axes=True,
-        n_planes=3. "paper": contrast="mean", threshold="purity", max_features=1.0,
-        axes=False, n_planes=1.
+        n_planes=3, shrinkage chosen out of bag. "paper": contrast="mean",
+        threshold="purity", max_features=1.0, axes=False, n_planes=1, shrinkage=0.
     contrast : {"auto", "mean", "standardized", "fisher"}, default="auto"
         What the weights of a split are made of. "mean": the difference of the class
         means, SD (the paper's rule). "standardized": SD divided by the variance in the
@@ -275,6 +285,12 @@ class LHForestClassifier(HyperplaneTrees):
         in the node are passed over.
     max_features_per_tree : float, int, "sqrt", "log2" or None, default=1.0
         Columns drawn once for each tree (the feature subsets of the paper).
+    shrinkage : float or "auto", default="auto"
+        How strongly the shares of small nodes are moved towards those of the nodes
+        above: a step from a parent of n rows to its child counts n / (n + shrinkage).
+        0 leaves them as they are. "auto" with preset="accurate": the one of 0, 1, 3,
+        10, 30, 100 with the best out-of-bag accuracy, the least of equal ones (0 if no
+        row is left out). A warm start keeps the shrinkage of its first fit.
     voting : {"membership", "margin"}, default="membership"
         "membership": a class's vote is the mean membership over its trees. "margin":
         memberships are weighted by the distance to the nearest hyperplane of the
@@ -285,6 +301,10 @@ class LHForestClassifier(HyperplaneTrees):
     class_weight : dict, "balanced" or "balanced_subsample", default=None
         Factor of the weight of each class; "balanced" gives all classes the same
         total weight, "balanced_subsample" does so within the rows of each member.
+    calibration : {"oob"} or None, default=None
+        Whether probabilities are calibrated: a class's probability is then
+        proportional to (score + offset) ** exponent, with the exponent of least
+        log-loss on out-of-bag votes and half a vote as offset. Labels do not change.
     oob_score : bool or callable, default=False
         Whether to score the forest on the rows that members left out; a callable
         ``metric(y_true, y_pred)`` replaces the accuracy.
@@ -312,6 +332,12 @@ class LHForestClassifier(HyperplaneTrees):
         tree, for the second class.
     feature_importances_ : ndarray of shape (n_features,)
         How strongly the splits rely on each feature.
+    n_estimators_ : int
+        Number of members grown.
+    shrinkage_ : float
+        Strength of the shrinkage used.
+    calibration_ : ndarray of shape (2,)
+        Offset and exponent of the probabilities; only with `calibration`.
     n_features_in_ : int
         Number of columns seen in `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -339,8 +365,9 @@ class LHForestClassifier(HyperplaneTrees):
 
     def __init__(
         self,
-        n_estimators=50,
+        n_estimators=None,
         *,
+        max_estimators=500,
         preset="accurate",
         contrast="auto",
         threshold="auto",
@@ -359,9 +386,11 @@ class LHForestClassifier(HyperplaneTrees):
         bootstrap=False,
         max_features="auto",
         max_features_per_tree=1.0,
+        shrinkage="auto",
         voting="membership",
         standardize=True,
         class_weight=None,
+        calibration=None,
         oob_score=False,
         warm_start=False,
         n_jobs=None,
@@ -369,6 +398,7 @@ class LHForestClassifier(HyperplaneTrees):
         verbose=0,
     ):
         self.n_estimators = n_estimators
+        self.max_estimators = max_estimators
         self.preset = preset
         self.contrast = contrast
         self.threshold = threshold
@@ -387,9 +417,11 @@ class LHForestClassifier(HyperplaneTrees):
         self.bootstrap = bootstrap
         self.max_features = max_features
         self.max_features_per_tree = max_features_per_tree
+        self.shrinkage = shrinkage
         self.voting = voting
         self.standardize = standardize
         self.class_weight = class_weight
+        self.calibration = calibration
         self.oob_score = oob_score
         self.warm_start = warm_start
         self.n_jobs = n_jobs

@@ -19,6 +19,7 @@ PRESETS: dict[str, dict[str, Any]] = {
         "max_features": "auto",
         "axes": True,
         "n_planes": 3,
+        "shrinkage": "auto",
     },
     "paper": {
         "contrast": "mean",
@@ -26,6 +27,7 @@ PRESETS: dict[str, dict[str, Any]] = {
         "max_features": 1.0,
         "axes": False,
         "n_planes": 1,
+        "shrinkage": 0.0,
     },
 }
 MOST_THREADS = 1024
@@ -117,7 +119,17 @@ def _check_small_trees(estimator: Any) -> None:
 
 def check_members(estimator: Any) -> None:
     """Check the parameters that say which members a forest has."""
-    check_integer("n_estimators", estimator.n_estimators, "an integer of at least 1", low=1)
+    wanted = "an integer of at least 1, 'auto' or None"
+    if estimator.n_estimators is not None and not _is_auto(estimator.n_estimators):
+        check_integer("n_estimators", estimator.n_estimators, wanted, low=1)
+    check_integer("max_estimators", estimator.max_estimators, "an integer of at least 1", low=1)
+    if estimator.calibration is not None:
+        check_choice("calibration", estimator.calibration, ("oob",))
+        if estimator.voting == "margin":
+            raise ValueError(
+                "calibration='oob' needs voting='membership': votes by margin have no scale."
+            )
+    resolve_shrinkage(estimator)
     for name in ("bootstrap", "warm_start"):
         check_flag(name, getattr(estimator, name))
     if not callable(estimator.oob_score):
@@ -125,6 +137,41 @@ def check_members(estimator: Any) -> None:
     check_voting(estimator.voting)
     if not _is_real(estimator.verbose) and not isinstance(estimator.verbose, bool | np.bool_):
         _refuse(TypeError, "verbose", estimator.verbose, "a number; 0 prints nothing")
+
+
+def limit_members(estimator: Any, n_old: int) -> int | None:
+    """Return the number of members that are to be; None if only the data will tell."""
+    n: int | None = estimator.n_estimators
+    if n is None:
+        return None
+    name = "max_estimators" if _is_auto(n) else "n_estimators"
+    if getattr(estimator, name) < n_old:
+        raise ValueError(
+            f"{name}={getattr(estimator, name)} must be at least {n_old}, the number of "
+            "members already grown, when warm_start=True."
+        )
+    return None if _is_auto(n) else n
+
+
+def find_reader_of_left_out(estimator: Any) -> str:
+    """Return the parameter that asks for out-of-bag votes; empty if none does."""
+    if _is_auto(estimator.n_estimators):
+        return "n_estimators='auto'"
+    if estimator.oob_score:
+        return f"oob_score={estimator.oob_score!r}"
+    return "" if estimator.calibration is None else f"calibration={estimator.calibration!r}"
+
+
+def resolve_shrinkage(estimator: Any) -> float | None:
+    """Return the strength of the shrinkage; None if out-of-bag votes are to choose it."""
+    check_choice("preset", estimator.preset, tuple(PRESETS))
+    value = estimator.shrinkage
+    if _is_auto(value):
+        value = PRESETS[estimator.preset]["shrinkage"]
+    if _is_auto(value):
+        return None
+    check_real("shrinkage", value, "a number of at least 0, or 'auto'", low=0)
+    return float(value)
 
 
 def count_threads(n_jobs: Any) -> int:
@@ -159,6 +206,7 @@ def resolve_splits(estimator: Any, n_features: int) -> Splits:
     value = {
         name: preset[name] if _is_auto(getattr(estimator, name)) else getattr(estimator, name)
         for name in preset
+        if name != "shrinkage"
     }
     check_choice("contrast", value["contrast"], CONTRASTS)
     check_choice("threshold", value["threshold"], THRESHOLDS)

@@ -19,12 +19,13 @@ class Progress:
     ----------
     estimator : estimator
         The classifier whose ``fit`` runs.
-    n_members : int
-        Number of members that this ``fit`` grows.
+    n_members : int or None
+        Number of members that this ``fit`` grows; None if it is not known.
     """
 
-    def __init__(self, estimator: Any, n_members: int) -> None:
+    def __init__(self, estimator: Any, n_members: int | None) -> None:
         self.n_trees_per_member = 1  # known once the classes are
+        self.n_before = 0  # members that earlier batches of this fit have grown
         self._estimator = estimator
         self._n_members = n_members
         self._n_reported = 0
@@ -37,7 +38,7 @@ class Progress:
 
     def __call__(self, n_trees: int) -> None:
         """Hear that `n_trees` trees are grown."""
-        n_done = n_trees // self.n_trees_per_member
+        n_done = self.n_before + n_trees // self.n_trees_per_member
         while self._context is not None and self._n_reported < n_done:
             task = self._context.subcontext(task_name="member")
             task.call_on_fit_task_begin(estimator=self._estimator)
@@ -56,5 +57,6 @@ class Progress:
         is_last = n_done == self._n_members
         if is_last or now - self._last_line >= SECONDS_BETWEEN_LINES:
             self._last_line = now
-            text = f"[lhtree] {n_done} of {self._n_members} members, {now - self._start:.1f} s"
+            whole = "" if self._n_members is None else f" of {self._n_members}"
+            text = f"[lhtree] {n_done}{whole} members, {now - self._start:.1f} s"
             print(text, file=sys.stderr, flush=True)

@@ -28,6 +28,11 @@ class TrainingRows(NamedTuple):
         return len(self.X) if self.weight is None else float(self.weight.sum())
 
     @property
+    def counts(self) -> Floats:
+        """How much each row counts."""
+        return np.ones(len(self.X)) if self.weight is None else self.weight
+
+    @property
     def weight_max(self) -> float:
         """Largest weight of a row."""
         return 1.0 if self.weight is None else float(self.weight.max())

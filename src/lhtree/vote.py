@@ -1,4 +1,10 @@
-"""From what the trees say to probabilities."""
+"""From what the trees say to probabilities.
+
+With vote_k the mean membership over the trees of class k and s_k its signed distance,
+the score of a class is ``q_k = vote_k + 1e-6 * (1 + s_k / (1 + |s_k|)) / 2``, and its
+probability is proportional to ``(q_k + offset) ** exponent``. Offset and exponent are
+the two numbers of ``calibration_``; a model without it has plain votes, (0, 1).
+"""
 
 from __future__ import annotations
 
@@ -17,10 +23,10 @@ def tie_break(signed_distance: Floats) -> Floats:
     return TIE_WEIGHT * share / 2
 
 
-def find_probabilities(
+def find_scores(
     sums: tuple[Floats, Floats, Floats], n_members: int | Ints, *, by_margin: bool
 ) -> Floats:
-    """Turn sums over trees into class probabilities.
+    """Turn sums over trees into the scores q of the classes.
 
     Parameters
     ----------
@@ -34,7 +40,7 @@ def find_probabilities(
     Returns
     -------
     ndarray of shape (n_rows, n_classes)
-        Rows sum to one.
+        Positive numbers.
     """
     vote, distance, complement = sums
     if not by_margin:
@@ -44,6 +50,28 @@ def find_probabilities(
         other = complement if by_margin else 1 - vote[:, 1]
         vote = np.column_stack([other, vote[:, 1]])
         distance = np.column_stack([-distance[:, 1], distance[:, 1]])
-    score = vote + tie_break(distance)
+    score: Floats = vote + tie_break(distance)
+    return score
+
+
+def normalize_scores(score: Floats, offset: float = 0.0, exponent: float = 1.0) -> Floats:
+    """Turn scores into class probabilities.
+
+    Parameters
+    ----------
+    score : ndarray of shape (n_rows, n_classes)
+        Positive numbers.
+    offset, exponent : float
+        The two numbers of ``calibration_``.
+
+    Returns
+    -------
+    ndarray of shape (n_rows, n_classes)
+        Rows sum to one.
+    """
+    if (offset, exponent) != (0.0, 1.0):
+        score = score + offset
+        # Relative to the largest, so that no power leaves the range of doubles.
+        score = (score / score.max(axis=1, keepdims=True)) ** exponent
     probability: Floats = score / score.sum(axis=1, keepdims=True)
     return probability

@@ -145,8 +145,7 @@ MUTATIONS = (
             "rows{{row.data(), table.n_rows, nullptr}"),
     in_core("small-variance", "variance < smallest_variance", "variance < 0"),
     # The classifiers.
-    in_package("beta-schedule", "self.beta * i / t", "self.beta * (i + 1) / t"),
-    in_package("warm-start-member", "first_member=n_old", "first_member=0"),
+    in_package("warm-start-member", "first_member=first", "first_member=0"),
     in_package("warm-start-seed", "self._seed if n_old else self._find_seed()",
                "self._find_seed()"),
     in_package("warm-start-units",

@@ -95,6 +95,22 @@ def _decode_score(json: Any) -> float:
     return float(score) if type(score) is float else score
 
 
+def _decode_strength(json: Any) -> float:
+    strength = values.decode(json)
+    if type(strength) is not float or not 0 <= strength < math.inf:
+        raise NotPlainError("is no number from 0")
+    return strength
+
+
+def _decode_calibration(json: Any) -> NDArray[Any]:
+    pair = values.decode_array(json)
+    if pair.dtype != np.float64 or pair.shape != (2,):
+        raise NotPlainError("is no pair of numbers")
+    if not np.all((pair >= 0) & (pair < math.inf)):
+        raise NotPlainError("is not finite, or negative")
+    return pair
+
+
 def _decode_matrix(array: NDArray[Any]) -> NDArray[Any]:
     if array.dtype != np.float64 or array.ndim != 2:
         raise NotPlainError("is no matrix of float64")
@@ -111,6 +127,8 @@ ATTRIBUTES = (
     Attribute("_seed", int, _decode_integer(0, 2**64 - 1)),
     Attribute("_draw", list, _decode_draw),
     Attribute("_standardized", bool, _decode_flag),
+    Attribute("shrinkage_", values.encode, _decode_strength, is_always_there=False),
+    Attribute("calibration_", values.encode_array, _decode_calibration, is_always_there=False),
     Attribute("oob_score_", _encode_score, _decode_score, is_always_there=False),
     Attribute(
         "oob_decision_function_",

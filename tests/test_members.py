@@ -1,0 +1,288 @@
+"""How many members a forest has, its shrinkage, and its probabilities."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+from sklearn.datasets import make_classification
+from sklearn.metrics import log_loss
+
+import lhtree
+import reference
+from lhtree import LHForestClassifier, check_forest, members, shrinkage
+from lhtree.calibration import fit_exponent
+from lhtree.vote import normalize_scores
+
+
+@pytest.fixture(scope="module")
+def noisy():
+    """Return rows of which a third has a random label."""
+    return make_classification(600, 8, n_informative=4, flip_y=0.35, random_state=0)
+
+
+@pytest.fixture(scope="module")
+def three():
+    """Return rows of three classes."""
+    return make_classification(400, 10, n_informative=5, n_classes=3, random_state=1)
+
+
+def assert_same_trees(a, b):
+    for name, array in vars(a.forest_).items():
+        assert_array_equal(array, getattr(b.forest_, name), name)
+
+
+# ---- Number of members
+
+
+def test_the_size_of_the_table_decides_the_number_of_members(three):
+    assert members.count_members(2_500_000, 1, 1) == 100
+    assert members.count_members(2_600_000, 1, 1) == 96
+    assert members.count_members(10**9, 1, 1) == 25
+    model = LHForestClassifier(random_state=0).fit(*three)
+    assert model.n_estimators is None
+    assert model.n_estimators_ == 100
+    assert len(model.trees_) == 300
+    assert_same_trees(model, LHForestClassifier(100, random_state=0).fit(*three))
+
+
+def test_van_der_corput_fills_the_interval_wherever_it_ends():
+    beta = members.schedule_beta(1.0, 0, 64, None)
+    for end in (8, 16, 64):
+        assert_array_equal(np.sort(beta[:end]), np.arange(end) / end)
+    assert members.schedule_beta(0.5, 6, 8, None) == (0.1875, 0.4375)
+    assert members.schedule_beta(0.5, 0, 1, 1) == (0.5,)
+    assert members.schedule_beta(0.5, 2, 4, 4) == (0.25, 0.375)
+
+
+@pytest.mark.parametrize(
+    ("scores", "enough"),
+    [
+        ([], False),
+        ([0.9], False),
+        ([0.9, 0.9], False),
+        ([0.9, 0.9, 0.9], True),
+        ([0.9, 0.9009, 0.9009], True),
+        ([0.9, 0.9009, 0.902], False),
+        ([0.9, 0.95, 0.949], False),
+        ([0.9, 0.95, 0.949, 0.9505], True),
+    ],
+)
+def test_two_batches_without_improvement_are_enough(scores, enough):
+    assert members.is_enough(scores) is enough
+
+
+@pytest.mark.filterwarnings("ignore:.*seen by every member:UserWarning")
+def test_members_are_added_until_the_out_of_bag_score_stays(three):
+    X, y = three
+    model = LHForestClassifier("auto", beta=0.5, oob_score=True, random_state=0).fit(X, y)
+    n = model.n_estimators_
+    assert 60 <= n < 500
+    assert n % 20 == 0
+    # The rule in plain words, from forests of each size.
+    scores = []
+    for t in range(20, n + 1, 20):
+        part = LHForestClassifier(
+            "auto", max_estimators=t, beta=0.5, shrinkage=0, oob_score=True, random_state=0
+        ).fit(X, y)
+        assert part.n_estimators_ == t
+        scores.append(part.oob_score_)
+    assert members.is_enough(scores)
+    assert not members.is_enough(scores[:-1])
+    plain = part.forest_
+    assert_array_equal(plain.left, model.forest_.left)
+    two = clone(model).set_params(n_jobs=2).fit(X, y)
+    assert_same_trees(model, two)
+
+
+def test_growing_on_by_score_adds_to_the_members_there(three):
+    X, y = three
+    model = LHForestClassifier("auto", max_estimators=30, warm_start=True, random_state=0)
+    model.fit(X, y)
+    assert model.n_estimators_ == 30
+    old = model.forest_
+    model.set_params(max_estimators=70).fit(X, y)
+    assert 50 <= model.n_estimators_ <= 70
+    assert_array_equal(model.forest_.share[: len(old.share)], old.share)
+    check_forest(model.forest_)
+    with pytest.raises(ValueError, match="max_estimators=10 must be at least"):
+        model.set_params(max_estimators=10).fit(X, y)
+
+
+def test_growing_by_score_reports_every_member_once(three):
+    pytest.importorskip("sklearn.callback", reason="scikit-learn 1.9 has callbacks")
+    heard = []
+
+    class Recorder:
+        def setup(self, estimator, context):
+            pass
+
+        def on_fit_task_begin(self, estimator, context):
+            pass
+
+        def on_fit_task_end(self, estimator, context):
+            heard.append((context.task_name, context.task_id))
+
+        def teardown(self, estimator, context):
+            pass
+
+    model = LHForestClassifier("auto", max_estimators=45, random_state=0)
+    model.set_callbacks(Recorder()).fit(*three)
+    assert heard == [*(("member", i) for i in range(45)), ("fit", 0)]
+
+
+def test_growing_by_score_needs_rows_left_out(three):
+    with pytest.raises(ValueError, match="n_estimators='auto' needs rows that are left out"):
+        LHForestClassifier("auto", max_samples=None).fit(*three)
+
+
+# ---- Shrinkage
+
+
+def shrink_plainly(tree, strength):
+    """Return the shares of one tree, node by node from the root."""
+    share = tree.share.copy()
+    for node in np.flatnonzero(tree.left >= 0):
+        factor = tree.weight_sum[node] / (tree.weight_sum[node] + strength)
+        for child in (tree.left[node], tree.left[node] + 1):
+            step = tree.share[child] - tree.share[node]
+            share[child] = share[node] + factor * step
+    return share
+
+
+@pytest.mark.parametrize("strength", [1.0, 30.0])
+def test_shares_move_towards_those_above(three, strength):
+    X, y = three
+    plain = LHForestClassifier(4, shrinkage=0, random_state=0).fit(X, y)
+    model = LHForestClassifier(4, shrinkage=strength, random_state=0).fit(X, y)
+    assert model.shrinkage_ == strength
+    check_forest(model.forest_)
+    for before, after in zip(plain.trees_, model.trees_, strict=True):
+        expected = shrink_plainly(before, strength)
+        assert_allclose(after.share, expected, rtol=0, atol=1e-15)
+        assert ((after.share >= 0) & (after.share <= 1)).all()
+        is_leaf = before.left < 0
+        assert_array_equal(after.threshold[is_leaf], after.share[is_leaf])
+        assert_array_equal(after.threshold[~is_leaf], before.threshold[~is_leaf])
+    plain.forest_ = shrinkage.shrink(plain.forest_, strength)
+    assert_array_equal(plain.predict_proba(X), model.predict_proba(X))
+
+
+def test_out_of_bag_votes_choose_the_shrinkage(noisy, three):
+    X, y = noisy
+    model = LHForestClassifier(50, random_state=0).fit(X, y)
+    errors = []
+    for strength in shrinkage.STRENGTHS:
+        fixed = LHForestClassifier(50, shrinkage=strength, oob_score=True, random_state=0)
+        proba = fixed.fit(X, y).oob_decision_function_
+        errors.append(np.square(proba - np.eye(2)[y]).sum())
+    chosen = shrinkage.STRENGTHS.index(model.shrinkage_)
+    assert errors[chosen] <= 1.01 * min(errors)
+    assert all(error > 1.01 * min(errors) for error in errors[:chosen])
+    assert model.shrinkage_ >= 10  # labels are noisy
+    assert LHForestClassifier(10, preset="paper").fit(X, y).shrinkage_ == 0
+    assert LHForestClassifier(10, max_samples=None).fit(X, y).shrinkage_ == 0
+    one = LHForestClassifier(1, bootstrap=True, max_samples=50_000, random_state=0).fit(X, y)
+    assert one.shrinkage_ == 0  # nothing was left out
+
+
+def test_shrinkage_helps_where_labels_are_noisy(noisy):
+    X, y = noisy
+    fit = {
+        name: LHForestClassifier(60, oob_score=True, random_state=0, shrinkage=name).fit(X, y)
+        for name in (0, "auto")
+    }
+    assert fit["auto"].oob_score_ > fit[0].oob_score_ + 0.01
+
+
+def test_a_weighted_row_counts_in_the_choice():
+    proba, code = np.array([[0.2, 0.8], [0.6, 0.4]]), np.array([1, 1], dtype=np.int32)
+    assert_allclose(shrinkage.measure_error(proba, code, None), 0.08 + 0.72)
+    assert_allclose(shrinkage.measure_error(proba, code, np.array([3.0, 1.0])), 0.24 + 0.72)
+
+
+# ---- Probabilities
+
+
+def test_the_exponent_has_the_least_log_loss():
+    rng = np.random.default_rng(0)
+    score = rng.uniform(0.01, 1, (5000, 3))
+    true = normalize_scores(score, 0.0, 2.5)
+    code = (true.cumsum(axis=1) < rng.uniform(size=(5000, 1))).sum(axis=1)
+    for weight in (None, rng.integers(1, 4, 5000).astype(float)):
+        best = fit_exponent(np.log(score), code, weight)
+        assert abs(best - 2.5) < 0.3
+
+        def loss(exponent, weight=weight):
+            return log_loss(code, normalize_scores(score, 0, exponent), sample_weight=weight)
+
+        assert loss(best) <= min(loss(best * factor) for factor in (0.99, 1.01)) + 1e-12
+
+
+def test_the_exponent_stays_in_bounds():
+    certain = np.log([[0.9, 0.1], [0.1, 0.9]])
+    assert fit_exponent(certain, np.array([0, 1]), None) == pytest.approx(20, abs=1e-3)
+    assert fit_exponent(certain, np.array([1, 0]), None) == pytest.approx(0, abs=1e-3)
+    assert np.isfinite(fit_exponent(np.zeros((3, 2)), np.array([0, 1, 1]), None))
+
+
+@pytest.mark.parametrize("table", ["noisy", "three"])
+def test_calibration_keeps_labels_and_lowers_the_log_loss(table, request):
+    X, y = request.getfixturevalue(table)
+    train, test = np.arange(len(y)) % 3 != 0, np.arange(len(y)) % 3 == 0
+    plain = LHForestClassifier(60, random_state=0).fit(X[train], y[train])
+    model = LHForestClassifier(60, calibration="oob", random_state=0).fit(X[train], y[train])
+    offset, exponent = model.calibration_
+    assert not hasattr(plain, "calibration_")
+    assert offset == 0.5 / 60
+    assert_array_equal(model.predict(X), plain.predict(X))
+    # The formula, from the plain scores.
+    sums = model._vote(np.ascontiguousarray(X))
+    q = reference_scores(sums, 60)
+    expected = (q + offset) ** exponent
+    assert_allclose(
+        model.predict_proba(X), expected / expected.sum(axis=1, keepdims=True), rtol=1e-9
+    )
+    before, after = (log_loss(y[test], m.predict_proba(X[test])) for m in (plain, model))
+    assert after < before + 0.01
+
+
+def reference_scores(sums, n_members):
+    """Return q as SPEC defines it."""
+    vote, distance = sums[0] / n_members, sums[1] / n_members
+    if vote.shape[1] == 2:
+        vote = np.column_stack([1 - vote[:, 1], vote[:, 1]])
+        distance = np.column_stack([-distance[:, 1], distance[:, 1]])
+    return vote + 1e-6 * (1 + distance / (1 + np.abs(distance))) / 2
+
+
+def test_calibration_needs_memberships_and_rows_left_out(three):
+    with pytest.raises(ValueError, match="calibration='oob' needs voting='membership'"):
+        LHForestClassifier(3, calibration="oob", voting="margin").fit(*three)
+    with pytest.raises(ValueError, match="calibration='oob' needs rows that are left out"):
+        LHForestClassifier(3, calibration="oob", max_samples=None).fit(*three)
+
+
+def test_the_reference_draws_what_is_left_out(three):
+    """Out-of-bag voters are counted on the rows that the definition leaves out."""
+    X, y = three
+    model = LHForestClassifier(5, random_state=0).fit(X, y)
+    n_voters = np.full(len(X), 5)
+    for i in range(5):
+        n_voters[reference.draw_rows(model._seed, i, 400, 320, False)[0]] -= 1
+    from lhtree.rows import TrainingRows
+
+    rows = TrainingRows(X, y.astype(np.int32), None, np.arange(len(X)))
+    assert_array_equal(model._vote_left_out(rows)[1], n_voters)
+    few = model._vote_left_out(rows, 100)[1]
+    assert_array_equal(few[::4], n_voters[::4])
+    assert np.count_nonzero(few) == np.count_nonzero(n_voters[::4])
+
+
+def test_a_saved_model_keeps_its_calibration_and_shrinkage(noisy, tmp_path):
+    X, y = noisy
+    model = LHForestClassifier(30, calibration="oob", random_state=0).fit(X, y)
+    lhtree.save(model, tmp_path / "model.safetensors")
+    loaded = lhtree.load(tmp_path / "model.safetensors")
+    assert loaded.shrinkage_ == model.shrinkage_
+    assert_array_equal(loaded.calibration_, model.calibration_)
+    assert_array_equal(loaded.predict_proba(X), model.predict_proba(X))

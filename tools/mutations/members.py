@@ -1,0 +1,32 @@
+"""Bugs of the number of members, of shrinkage and of calibration."""
+
+from mutations.mutation import Mutation
+
+
+def planted(name: str, old: str, new: str) -> Mutation:
+    """Return a bug of the classifiers."""
+    return Mutation(name, "src/lhtree", old, new, ("test_members.py", "test_classifier.py"))
+
+
+# fmt: off
+MUTATIONS = (
+    planted("beta-schedule", "beta * i / n_members", "beta * (i + 1) / n_members"),
+    planted("members-digits", 'f"{i:b}"[::-1]', 'f"{i:b}"'),
+    planted("members-impatient", "PATIENCE = 2", "PATIENCE = 1"),
+    planted("members-any-gain", "max(before) + LEAST_GAIN", "max(before)"),
+    planted("members-of-columns-alone", "MOST_NUMBERS // (n_rows * n_columns * n_trees)",
+            "MOST_NUMBERS // (n_columns * n_trees)"),
+    planted("members-heard-twice", "progress.n_before = first - n_old", "progress.n_before = 0"),
+    planted("shrink-from-plain-parent", "np.clip(share[level] + factor * step",
+            "np.clip(forest.share[level] + factor * step"),
+    planted("shrink-by-child", "factor = forest.weight_sum[level] /",
+            "factor = forest.weight_sum[level + 0] * 0.5 /"),
+    planted("shrink-leaves-unmoved", "np.where(forest.left < 0, share, forest.threshold)",
+            "forest.threshold.copy()"),
+    planted("shrink-strongest", "int(np.argmax(is_good))", "int(np.flatnonzero(is_good)[-1])"),
+    planted("judges-all", "left_out &= np.packbits(is_asked", "left_out |= np.packbits(is_asked"),
+    planted("calibrate-whole-vote", "HALF_VOTE / self._n_members", "1.0 / self._n_members"),
+    planted("calibrate-no-exponent", ".max(axis=1, keepdims=True)) ** exponent",
+            ".max(axis=1, keepdims=True))"),
+    planted("calibrate-uphill", "(low, exponent) if slope > 0", "(low, exponent) if slope < 0"),
+)
