@@ -24,8 +24,10 @@ from lhtree.explain.reading import standardize
 from lhtree.explain.regions import Leaf, Line, find_regions
 from lhtree.tree import Floats, Tree
 
-MARGINS = 10.0 ** np.arange(-10, -4)  # how far inside a polytope an answer may lie
+MARGINS = 10.0 ** np.arange(-9, -4)  # how far inside a polytope an answer may lie
 MOST_REGIONS = 4096  # of one class in one cell
+TOLERANCE = 1e-6  # by how much a proven answer may be longer than the least
+NO_SLOPE = 1e-12  # functions whose slopes are shorter count as constant
 WHOLE = 1e-6  # by how much an integer may be missed before it is rounded
 
 
@@ -46,15 +48,15 @@ class Answer:
 
     move: Floats | None
     is_proven: bool
-    n_states: int
 
 
-def bound_by(line: Line, is_open: bool = True) -> HalfSpace | bool:
+def bound_by(line: Line) -> HalfSpace | bool:
     """Return where the function is not negative; True for everywhere, False for nowhere."""
     length = float(np.linalg.norm(line.slope))
-    if length < 1e-12:
-        return line.value > 0 or (not is_open and line.value == 0)
-    return HalfSpace(line.slope / length, -line.value / length, is_open)
+    if length < NO_SLOPE:
+        # The difference of two distances from the same plane is 0 up to rounding.
+        return line.value > 0 or (bool(line.slope.any()) and line.value > -NO_SLOPE)
+    return HalfSpace(line.slope / length, -line.value / length)
 
 
 @dataclass
@@ -63,7 +65,7 @@ class CellSearch:
 
     question: Question
     heap: list[tuple[float, int, State]] = field(default_factory=list)
-    is_proven: bool = True
+    doubt: float = np.inf  # below it, no polytope was left out without a proof
 
     def __post_init__(self) -> None:
         question = self.question
@@ -78,13 +80,13 @@ class CellSearch:
         limits = list(self._limit_moves())
         nothing = tuple(() for _ in self.trees)
         self._push(State(limits, tuple(0 for _ in self.trees), nothing))
-        for n_states in range(max_states):
+        for _ in range(max_states):
             if not self.heap:
-                return Answer(None, self.is_proven, n_states)
+                return Answer(None, self.doubt == np.inf)
             move = self._visit(heapq.heappop(self.heap)[2])
             if move is not None:
-                return Answer(move, self.is_proven, n_states + 1)
-        return Answer(None, False, max_states)
+                return Answer(move, bool(np.linalg.norm(move) <= self.doubt + TOLERANCE))
+        return Answer(None, False)
 
     def _limit_moves(self) -> Iterator[HalfSpace]:
         for j, (least, most) in enumerate(
@@ -99,6 +101,10 @@ class CellSearch:
 
     def _push(self, state: State) -> None:
         heapq.heappush(self.heap, (state.bound, next(self.number), state))
+
+    def _leave_out(self, state: State) -> None:
+        """Remember that nothing is known of a polytope."""
+        self.doubt = min(self.doubt, state.bound)
 
     def _narrow(self, state: State, lines: list[Line], **changes: Any) -> State | None:
         """Return the part of a state in which some functions are not negative."""
@@ -117,7 +123,7 @@ class CellSearch:
         try:
             point = self._find_point(state)
         except NumericalFailure:
-            self.is_proven = False
+            self._leave_out(state)
             return None
         if point is None:
             return None
@@ -125,9 +131,10 @@ class CellSearch:
         if self.heap and bound > self.heap[0][0] * (1 + 1e-12):
             self._push(replace(state, bound=bound))
             return None
+        state = replace(state, bound=bound)
         if state.is_final:
             return self._finish(state, point)
-        self._divide(replace(state, bound=bound), point)
+        self._divide(state, point)
         return None
 
     def _find_point(self, state: State) -> Floats | None:
@@ -189,11 +196,11 @@ class CellSearch:
     def _push_regions(self, state: State, leaves: list[Leaf], winner: int) -> None:
         regions = find_regions(leaves, winner)
         if regions is None:
-            self.is_proven = False
+            self._leave_out(state)
             return
         chosen = list(islice(regions, MOST_REGIONS + 1))
         if len(chosen) > MOST_REGIONS:
-            self.is_proven = False
+            self._leave_out(state)
         for lines in chosen[:MOST_REGIONS]:
             region = self._narrow(state, lines, is_final=True)
             if region is not None:
@@ -221,7 +228,7 @@ class CellSearch:
             if question.predict(move[np.newaxis])[0] in question.wanted:
                 return move
         if is_inside:
-            self.is_proven = False
+            self._leave_out(state)
         elif question.is_integer.any():
             self._leave_integers(state, raw)
         return None

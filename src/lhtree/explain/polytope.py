@@ -10,8 +10,8 @@ from scipy.optimize import nnls
 
 from lhtree.tree import Floats
 
-FEASIBLE = 1e-9  # by how much a point may miss a half-space, relative to its distance
-EMPTY = 1e-12  # a polytope counts as empty if its nearest point is a million needs away
+FEASIBLE = 1e-10  # by how much a point may miss a half-space, relative to its distance
+EMPTY = 1e-9  # least residual that is more than rounding; below, the polytope is empty
 
 
 class NumericalFailure(ArithmeticError):
@@ -53,7 +53,7 @@ def find_nearest(half_spaces: list[HalfSpace], margin: float = 0.0) -> Floats | 
 
 
 def _check_inside(normal: Floats, need: Floats, point: Floats) -> None:
-    if np.any(normal @ point < need - 1e-6 * (1.0 + np.linalg.norm(point))):
+    if np.any(normal @ point < need - 10 * FEASIBLE * (1.0 + np.linalg.norm(point))):
         raise NumericalFailure
 
 

@@ -218,32 +218,28 @@ def _list_rules(tree: Tree, words: Vocabulary) -> Iterator[Rule]:
         if left >= 0:
             for is_right in (True, False):
                 side = describe_side(tree, node, is_right, words)
-                stack.append((left + is_right, (*conditions, side)))
+                stack.append((left + is_right, _add(conditions, side)))
             continue
         yield Rule(
             tree=tree.number,
             leaf=node,
             target=words.classes[tree.target],
-            conditions=_simplify(conditions),
+            conditions=conditions,
             membership=describe_node(tree, node, words),
             share=float(tree.share[node]),
             n_samples=int(tree.n_samples[node]),
         )
 
 
-def _simplify(conditions: tuple[Condition, ...]) -> tuple[Condition, ...]:
-    """Keep the tightest of several limits of the same sum from the same side."""
-    tightest: dict[tuple[Any, bool], Condition] = {}
-    for condition in conditions:
-        is_upper = condition.comparison in ("<", "<=")
-        key = condition.terms, is_upper
-        known = tightest.get(key)
-        if known is None or _is_tighter(condition, known, is_upper):
-            tightest[key] = condition
-    return tuple(tightest.values())
+def _add(conditions: tuple[Condition, ...], new: Condition) -> tuple[Condition, ...]:
+    """Add a condition; of limits of the same sum from the same side the tightest is kept."""
+    for k, known in enumerate(conditions):
+        if known.terms == new.terms and known.is_upper == new.is_upper:
+            return (*conditions[:k], _find_tighter(known, new), *conditions[k + 1 :])
+    return (*conditions, new)
 
 
-def _is_tighter(condition: Condition, known: Condition, is_upper: bool) -> bool:
-    if condition.threshold == known.threshold:
-        return "=" not in condition.comparison
-    return (condition.threshold < known.threshold) == is_upper
+def _find_tighter(known: Condition, new: Condition) -> Condition:
+    if new.threshold == known.threshold:
+        return new if "=" in known.comparison else known
+    return new if (new.threshold < known.threshold) == new.is_upper else known

@@ -47,6 +47,11 @@ class Condition:
     comparison: str  # <, >=, > or <=
     threshold: float
 
+    @property
+    def is_upper(self) -> bool:
+        """Whether the sum is limited from above."""
+        return self.comparison in ("<", "<=")
+
     def format(self, decimals: int = 2, n_terms: int | None = None) -> str:
         """Return the condition in words."""
         form = join_terms(self.terms, decimals, n_terms)
