@@ -86,7 +86,7 @@ class LHTClassifier(HyperplaneTrees):
         How strongly the splits rely on each feature.
     n_features_in_ : int
         Number of columns seen in `fit`.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Their names, where `X` had string names.
 
     See Also
@@ -340,7 +340,7 @@ class LHForestClassifier(HyperplaneTrees):
         Offset and exponent of the probabilities; only with `calibration`.
     n_features_in_ : int
         Number of columns seen in `fit`.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Their names, where `X` had string names.
     oob_score_ : float
         Score on the rows left out; only with `oob_score`.
