@@ -2,8 +2,11 @@
 
 import builtins
 import os
+import signal
 import subprocess
 import sys
+import threading
+import time
 
 import numpy as np
 import pytest
@@ -127,6 +130,10 @@ def make_models():
     yield "raw", LHTClassifier(standardize=False, max_depth=3).fit(X, many), X
     yield "float32", LHTClassifier(max_depth=3).fit(X, y), X.astype(np.float32)
     settings = {"n_estimators": 4, "random_state": 0, "n_jobs": 2}
+    holes = np.where(rng.random(X.shape) < 0.3, np.nan, X)
+    holes[3] = np.nan
+    yield "missing", LHTClassifier(max_depth=4).fit(holes, many, weight), holes
+    yield "missing forest", LHForestClassifier(**settings).fit(holes, y), holes
     yield "forest", LHForestClassifier(**settings).fit(X, many, weight), X
     yield "paper", LHForestClassifier(preset="paper", beta=0.5, **settings).fit(X, y), X
     margin = LHForestClassifier(voting="margin", max_depth=3, **settings)
@@ -162,8 +169,9 @@ def test_paths_add_up_to_projections_and_memberships(model, X):
         for tree, path in zip(model.trees_, paths, strict=True):
             assert path.leaf == leaf[i, tree.number]
             for step, node in enumerate(path.node):
-                feature, weight, *_ = tree.terms(node)
-                score = explain_reference.project(feature, weight, Z[i, feature])
+                feature, weight, center, _ = tree.terms(node)
+                filled = np.where(np.isnan(Z[i, feature]), center, Z[i, feature])
+                score = explain_reference.project(feature, weight, filled)
                 score -= tree.threshold[node]
                 given = path.contribution[step].sum() + path.constant[step]
                 assert_allclose(given, score, rtol=0, atol=1e-9)
@@ -180,6 +188,27 @@ def test_paths_add_up_to_projections_and_memberships(model, X):
         ]
         if own[0]:
             assert_allclose(np.mean(own, axis=1), explanation.vote[:, k], rtol=0, atol=1e-9)
+
+
+def test_a_missing_value_contributes_nothing_beside_values_that_are_there():
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(200, 5))
+    y = (X.sum(axis=1) > 0).astype(int) + (X[:, 0] > 1)
+    X[rng.random(X.shape) < 0.2] = np.nan
+    X[np.isnan(X).all(axis=1)] = 0.0
+    for model in (LHTClassifier(), LHForestClassifier(preset="paper", beta=0.0, n_estimators=3)):
+        model.fit(X, y)  # nearly every split weighs all columns
+        explanation = explain_rows(model, X, paths=True)
+        is_missing = np.isnan(X)
+        for i, paths in enumerate(explanation.paths):
+            has_parts = all(
+                len(path.node) == 0 or path.contribution.any(axis=1).all() for path in paths
+            )
+            if has_parts:
+                assert not explanation.contribution[i][:, is_missing[i]].any()
+            for path in paths:
+                assert not path.contribution[:, is_missing[i]].any()
+                assert not path.leaf_contribution[is_missing[i]].any()
 
 
 def test_explanations_do_not_depend_on_threads():
@@ -312,6 +341,32 @@ def test_classifiers_do_not_import_explanations():
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=os.environ
     )
     assert run.stdout.strip() == "[]"
+
+
+def test_a_long_explanation_can_be_interrupted():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(2000, 20))
+    model = LHForestClassifier(preset="paper", n_estimators=10, n_jobs=1)
+    model.fit(X, rng.integers(0, 3, 2000))
+    X = np.tile(X, (20, 1))
+    sent = []
+
+    def interrupt():
+        time.sleep(0.3)
+        sent.append(time.monotonic())
+        os.kill(os.getpid(), signal.SIGINT)
+
+    def explain_for_long():
+        for _ in range(100):  # a machine may be fast
+            explain_rows(model, X)
+
+    killer = threading.Thread(target=interrupt)
+    killer.start()
+    with pytest.raises(KeyboardInterrupt):
+        explain_for_long()
+    delay = time.monotonic() - sent[0]
+    killer.join()
+    assert delay < 1.0
 
 
 @pytest.mark.parametrize("ask", [
