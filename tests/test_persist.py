@@ -501,6 +501,7 @@ def test_pickle_joblib_and_skops_work(name, blobs, tmp_path):
     trusted = [
         "lhtree.base.Draw",
         f"lhtree.classifier.{type(model).__name__}",
+        "lhtree.columns.Columns",
         "lhtree.tree.Forest",
     ]
     assert sio.get_untrusted_types(data=data) == trusted

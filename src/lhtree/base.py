@@ -11,11 +11,13 @@ import numpy as np
 from scipy.sparse import csr_matrix
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.metrics import accuracy_score
-from sklearn.utils import check_random_state
+from sklearn.utils import check_array, check_random_state, check_X_y
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from lhtree import _core, calibration, members, parameters, shrinkage
+from lhtree.columns import Columns, find_columns
+from lhtree.frames import is_frame, is_numeric
 from lhtree.progress import Progress
 from lhtree.rows import TrainingRows, check_overflow, keep_positive, weigh_classes
 from lhtree.tree import (
@@ -71,6 +73,7 @@ class HyperplaneTrees(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
 
     classes_: np.ndarray
     n_classes_: int
+    columns_: Columns
     forest_: Forest
     _seed: int
     _draw: Draw
@@ -87,9 +90,10 @@ class HyperplaneTrees(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Training rows: numbers, NaN where a value is missing. float32 and float64
-            in C order are read without a copy.
+        X : array-like or frame of shape (n_samples, n_features)
+            Training rows: numbers, NaN where a value is missing, and categories (see
+            `categorical_features`). Arrays of float32 and float64 in C order are read
+            without a copy.
         y : array-like of shape (n_samples,)
             Class labels.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -121,7 +125,8 @@ class HyperplaneTrees(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             self._check_warm_start(classes)
         weight = resolve_sample_weight(sample_weight, len(X))
         rows = keep_positive(TrainingRows(X, code.astype(np.int32), weight, np.arange(len(X))))
-        names = getattr(self, "feature_names_in_", None)
+        is_named = hasattr(self, "feature_names_in_") or not self.columns_.is_plain
+        names = self.columns_.name_columns(self._name_features()) if is_named else None
         check_overflow(rows.X, names, rows.weight_sum)
         n_weighted = rows.weight_sum  # class weights change no number of rows
         scale = self._find_scale(rows, n_old)
@@ -164,7 +169,10 @@ class HyperplaneTrees(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         n_features = rows.X.shape[1]
         if not self.standardize:
             return np.zeros(n_features), np.ones(n_features)
-        return _core.find_scale(rows.X, rows.weight)
+        mean, deviation = _core.find_scale(rows.X, rows.weight)
+        # Their contrast then reads as share of targets minus share of the rest.
+        is_indicator = self.columns_.find_indicators()
+        return np.where(is_indicator, 0.0, mean), np.where(is_indicator, 1.0, deviation)
 
     def _find_draw(self, n_rows, n_old):
         n_draws = parameters.count_draws(self.max_samples, n_rows, bootstrap=self.bootstrap)
@@ -369,21 +377,54 @@ class HyperplaneTrees(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         return len(self.forest_) // (1 if self.n_classes_ == 2 else self.n_classes_)
 
     def _validate(self, X, *y, reset=False):
-        """Return rows in C order, NaN where a value is missing; no copy if they are so."""
-        checked = validate_data(
-            self,
-            X,
-            *y,
-            dtype=[np.float64, np.float32],
-            order="C",
-            ensure_all_finite="allow-nan",
-            reset=reset,
-        )
+        """Return the table that the trees see, in C order, and `y`.
+
+        NaN stays where a value is missing; what is so already is not copied.
+        """
+        options = {
+            "dtype": [np.float64, np.float32],
+            "order": "C",
+            "ensure_all_finite": "allow-nan",
+        }
+        if self._needs_encoding(X, reset):
+            table = self._encode(X, reset)
+            check = check_X_y if y else check_array
+            checked = check(table, *y, **options, estimator=self)
+        else:
+            checked = validate_data(self, X, *y, **options, reset=reset)
+            if reset:
+                self.columns_ = Columns(self.n_features_in_)
         rows, *labels = checked if y else (checked,)
         if len(rows) > parameters.MOST_ROWS:
             raise ValueError(f"X must have at most {parameters.MOST_ROWS} rows, got {len(rows)}.")
         rows = np.require(rows, requirements="A")
         return (rows, *labels) if y else rows
+
+    def _needs_encoding(self, X, is_training):
+        """Whether columns must be read one by one: there may be categories among them."""
+        is_asked = self.categorical_features is not None and not (
+            isinstance(self.categorical_features, str)
+            and self.categorical_features == "from_dtype"
+        )
+        is_told = is_asked if is_training else not self.columns_.is_plain
+        return is_told or (is_frame(X) and not is_numeric(X))
+
+    def _encode(self, X, is_training):
+        if not is_frame(X):
+            X = X if hasattr(X, "dtype") else np.asarray(X, dtype=object)
+            X = check_array(X, dtype=None, ensure_all_finite=False, estimator=self)
+        validate_data(self, X, reset=is_training, skip_check_array=True)
+        if is_training:
+            self.columns_ = find_columns(
+                X, self.categorical_features, self.max_categories, self._name_features()
+            )
+        return self.columns_.encode(X, self._name_features())
+
+    def _name_features(self):
+        names = getattr(self, "feature_names_in_", None)
+        if names is None:
+            return [f"x{j}" for j in range(self.n_features_in_)]
+        return [str(name) for name in names]
 
     def encode_rows(self, X):
         """Return the table that the trees see.
@@ -410,6 +451,7 @@ class HyperplaneTrees(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             and X.shape[1] == self.n_features_in_
             and X.flags.c_contiguous
             and X.flags.aligned
+            and self.columns_.is_plain
             and not hasattr(self, "feature_names_in_")
         )
         if is_plain and not _core.has_infinity(X):
@@ -576,13 +618,23 @@ class HyperplaneTrees(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         Returns
         -------
         list of str
-            ``feature_names_in_``, or x0, x1, ... where `X` had no names.
+            ``feature_names_in_``, or x0, x1, ... where `X` had no names. An indicator of
+            a category reads ``column=value``, that of all merged ones ``column=(others)``.
         """
         check_is_fitted(self)
-        names = getattr(self, "feature_names_in_", None)
-        if names is None:
-            return [f"x{j}" for j in range(self.n_features_in_)]
-        return [str(name) for name in names]
+        return self.columns_.name_columns(self._name_features())
+
+    @property
+    def column_source_(self):
+        """Column of `X` that each column that the trees see is made from.
+
+        Returns
+        -------
+        ndarray of int64, shape (n_columns,)
+            Positions in `X`; the indicators of a category share one.
+        """
+        check_is_fitted(self)
+        return self.columns_.find_source()
 
     @property
     def trees_(self):
@@ -603,7 +655,8 @@ class HyperplaneTrees(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         In each split a feature counts ``|weight| * deviation`` (in the split's rows),
         normalised to sum one over the features; splits count by the weighted share of
         rows that reach them; each tree is normalised to sum one; trees without a split
-        are left out; the rest is averaged.
+        are left out; the rest is averaged. A category counts what its indicators count
+        together.
 
         Returns
         -------
@@ -611,4 +664,5 @@ class HyperplaneTrees(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             Sums to one, or all zeros if no tree has a split.
         """
         check_is_fitted(self)
-        return self.forest_.find_importances()
+        importance = self.forest_.find_importances()
+        return np.bincount(self.column_source_, importance, self.n_features_in_)

@@ -65,6 +65,16 @@ class LHTClassifier(HyperplaneTrees):
         Whether to grow on (x - mean) / deviation of each column, as the paper does for
         all data sets but MNIST. The contrast of means depends on the units of the
         columns: without it, columns with large numbers dominate.
+    categorical_features : "from_dtype", array-like of bool, int or str, or None, \
+default="from_dtype"
+        Columns that hold categories: a mask, positions or names; "from_dtype" takes the
+        columns of categories and text of a pandas or polars frame, None takes none.
+        Each becomes one indicator (0 or 1) per category, which is not standardised: its
+        contrast is the share among the targets minus that among the rest. Missing
+        categories, and at prediction unknown ones, have no indicator of 1.
+    max_categories : int or None, default=64
+        Most indicators of a column: if there are more categories, the rarest share one.
+        None for no limit.
     class_weight : dict or "balanced", default=None
         Factor of the weight of each class; "balanced" gives all classes the same
         total weight.
@@ -88,6 +98,12 @@ class LHTClassifier(HyperplaneTrees):
         Number of columns seen in `fit`.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Their names, where `X` had string names.
+    columns_ : lhtree.columns.Columns
+        How the columns of `X` become those that the trees see.
+    column_names_ : list of str
+        Names of the columns that the trees see; an indicator reads ``column=value``.
+    column_source_ : ndarray of int64
+        Position in `X` of the column that each of them is made from.
 
     See Also
     --------
@@ -140,6 +156,8 @@ class LHTClassifier(HyperplaneTrees):
         max_leaf_nodes=None,
         ccp_alpha=0.0,
         standardize=True,
+        categorical_features="from_dtype",
+        max_categories=64,
         class_weight=None,
         n_jobs=None,
     ):
@@ -155,6 +173,8 @@ class LHTClassifier(HyperplaneTrees):
         self.max_leaf_nodes = max_leaf_nodes
         self.ccp_alpha = ccp_alpha
         self.standardize = standardize
+        self.categorical_features = categorical_features
+        self.max_categories = max_categories
         self.class_weight = class_weight
         self.n_jobs = n_jobs
 
@@ -298,6 +318,16 @@ class LHForestClassifier(HyperplaneTrees):
     standardize : bool, default=True
         Whether to grow on (x - mean) / deviation of each column, as the paper does for
         all data sets but MNIST.
+    categorical_features : "from_dtype", array-like of bool, int or str, or None, \
+default="from_dtype"
+        Columns that hold categories: a mask, positions or names; "from_dtype" takes the
+        columns of categories and text of a pandas or polars frame, None takes none.
+        Each becomes one indicator (0 or 1) per category, which is not standardised: its
+        contrast is the share among the targets minus that among the rest. Missing
+        categories, and at prediction unknown ones, have no indicator of 1.
+    max_categories : int or None, default=64
+        Most indicators of a column: if there are more categories, the rarest share one.
+        None for no limit.
     class_weight : dict, "balanced" or "balanced_subsample", default=None
         Factor of the weight of each class; "balanced" gives all classes the same
         total weight, "balanced_subsample" does so within the rows of each member.
@@ -342,6 +372,12 @@ class LHForestClassifier(HyperplaneTrees):
         Number of columns seen in `fit`.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Their names, where `X` had string names.
+    columns_ : lhtree.columns.Columns
+        How the columns of `X` become those that the trees see.
+    column_names_ : list of str
+        Names of the columns that the trees see; an indicator reads ``column=value``.
+    column_source_ : ndarray of int64
+        Position in `X` of the column that each of them is made from.
     oob_score_ : float
         Score on the rows left out; only with `oob_score`.
     oob_decision_function_ : ndarray of shape (n_samples, n_classes)
@@ -389,6 +425,8 @@ class LHForestClassifier(HyperplaneTrees):
         shrinkage="auto",
         voting="membership",
         standardize=True,
+        categorical_features="from_dtype",
+        max_categories=64,
         class_weight=None,
         calibration=None,
         oob_score=False,
@@ -420,6 +458,8 @@ class LHForestClassifier(HyperplaneTrees):
         self.shrinkage = shrinkage
         self.voting = voting
         self.standardize = standardize
+        self.categorical_features = categorical_features
+        self.max_categories = max_categories
         self.class_weight = class_weight
         self.calibration = calibration
         self.oob_score = oob_score

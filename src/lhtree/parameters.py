@@ -100,6 +100,9 @@ def check_rules(estimator: Any) -> None:
     name = "min_weight_fraction_leaf"
     check_real(name, getattr(estimator, name), "a number from 0 to 0.5", low=0, high=0.5)
     check_flag("standardize", estimator.standardize)
+    if estimator.max_categories is not None:
+        wanted = "an integer of at least 2, or None for no limit"
+        check_integer("max_categories", estimator.max_categories, wanted, low=2)
     count_threads(estimator.n_jobs)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -58,7 +59,7 @@ def weigh_classes(rows: TrainingRows, class_weight: Any, classes: NDArray[Any]) 
     return keep_positive(rows._replace(weight=weight))
 
 
-def check_overflow(X: NDArray[Any], names: NDArray[Any] | None, weight_sum: float) -> None:
+def check_overflow(X: NDArray[Any], names: Sequence[str] | None, weight_sum: float) -> None:
     """Refuse columns whose weighted sums of squares leave the range of doubles."""
     limit = math.sqrt(sys.float_info.max) / 4 / weight_sum
     columns = _core.find_beyond(X, limit)

@@ -18,7 +18,9 @@ from numpy.typing import NDArray
 from lhtree import parameters
 from lhtree.base import Draw, HyperplaneTrees
 from lhtree.classifier import LHForestClassifier, LHTClassifier
+from lhtree.columns import Columns
 from lhtree.persist import values
+from lhtree.persist.categories import decode_columns, encode_columns
 from lhtree.persist.container import Arrays
 from lhtree.persist.values import NotPlainError
 from lhtree.tree import Forest
@@ -124,6 +126,7 @@ ATTRIBUTES = (
     Attribute("n_classes_", int, _decode_integer(1)),
     Attribute("n_features_in_", int, _decode_integer(1)),
     Attribute("feature_names_in_", values.encode_array, _decode_names, is_always_there=False),
+    Attribute("columns_", encode_columns, decode_columns, is_always_there=False),
     Attribute("_seed", int, _decode_integer(0, 2**64 - 1)),
     Attribute("_draw", list, _decode_draw),
     Attribute("_standardized", bool, _decode_flag),
@@ -152,6 +155,8 @@ def describe(model: HyperplaneTrees) -> tuple[dict[str, Any], Arrays]:
             place[attribute.name] = _name_errors(
                 attribute.encode, vars(model)[attribute.name], attribute.name
             )
+    if model.columns_.is_plain:  # then a file says nothing of them
+        del fitted["columns_"]
     description = {
         "format": FORMAT,
         "version": _find_version(),
@@ -205,6 +210,7 @@ def restore(description: dict[str, Any], arrays: Arrays) -> HyperplaneTrees:
             raise ValueError(f"its attribute {attribute.name!r} is absent")
     if arrays:
         raise ValueError(f"it has the unknown array {min(arrays)[:40]!r}")
+    state.setdefault("columns_", Columns(state["n_features_in_"]))
     _check_fit(state)
     for name, value in state.items():
         setattr(model, name, value)
@@ -286,13 +292,14 @@ def _check_fit(state: dict[str, Any]) -> None:
     n_classes, forest = state["n_classes_"], state["forest_"]
     target = [1] if n_classes == 2 else range(n_classes)
     n_members, rest = divmod(len(forest), len(target))
-    names = state.get("feature_names_in_")
+    names, columns = state.get("feature_names_in_"), state["columns_"]
     votes = state.get("oob_decision_function_")
     for is_sound, message in [
         (len(state["classes_"]) == n_classes, "n_classes_ is not the number of its labels"),
         (n_members > 0 and rest == 0, "its members have not one tree per class"),
         (np.array_equal(forest.target, list(target) * n_members), "its trees have wrong targets"),
-        (forest.n_features == state["n_features_in_"], "its trees have other columns"),
+        (columns.n_features == state["n_features_in_"], "its columns_ are of other features"),
+        (forest.n_features == len(columns.find_source()), "its trees have other columns"),
         (names is None or len(names) == state["n_features_in_"], "it has too few or many names"),
         (votes is None or votes.shape[1] == n_classes, "oob_decision_function_ has other columns"),
     ]:

@@ -1,0 +1,225 @@
+"""From the columns of X to those that trees see: numbers as they are, categories as indicators."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lhtree import frames
+from lhtree.frames import Value
+from lhtree.tree import Floats, Ints
+
+OTHERS = "(others)"  # names the indicator that the rarest categories share
+
+
+@dataclass(frozen=True)
+class Category:
+    """A column of categories: plain data.
+
+    Parameters
+    ----------
+    feature : int
+        Position of the column in `X`.
+    values : tuple of str, int, float or bool
+        Categories with an indicator of their own, in the order of these.
+    merged : tuple of str, int, float or bool
+        The rarest, which share one more indicator.
+    """
+
+    feature: int
+    values: tuple[Value, ...]
+    merged: tuple[Value, ...] = ()
+
+    @property
+    def has_others(self) -> bool:
+        """Whether there is a shared indicator; a column without a value has no other."""
+        return bool(self.merged) or not self.values
+
+    @property
+    def n_columns(self) -> int:
+        """Number of indicators."""
+        return len(self.values) + self.has_others
+
+    def find_slots(self) -> dict[Value, int]:
+        """Return which indicator is one for each category."""
+        own = {value: k for k, value in enumerate(self.values)}
+        return own | dict.fromkeys(self.merged, len(self.values))
+
+    def name_columns(self, feature_name: str) -> list[str]:
+        """Return the names of the indicators: ``column=value``."""
+        values = [str(value) for value in self.values] + [OTHERS] * self.has_others
+        return [f"{feature_name}={value}" for value in values]
+
+
+@dataclass(frozen=True)
+class Columns:
+    """How the columns of X become those that trees see: plain data.
+
+    Parameters
+    ----------
+    n_features : int
+        Number of columns of `X`.
+    categories : tuple of Category
+        The columns of categories, ascending; all others are numbers.
+    """
+
+    n_features: int
+    categories: tuple[Category, ...] = ()
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether the trees see the columns of X as they are."""
+        return not self.categories
+
+    def find_source(self) -> Ints:
+        """Return the position in X of the column that each column is made from."""
+        size = np.ones(self.n_features, dtype=np.int64)
+        for category in self.categories:
+            size[category.feature] = category.n_columns
+        return np.repeat(np.arange(self.n_features), size)
+
+    def find_indicators(self) -> NDArray[np.bool_]:
+        """Return which columns are indicators of a category."""
+        feature = [category.feature for category in self.categories]
+        return np.isin(self.find_source(), feature)
+
+    def name_columns(self, feature_names: Sequence[str]) -> list[str]:
+        """Return the names of the columns that trees see."""
+        names = [[name] for name in feature_names]
+        for category in self.categories:
+            names[category.feature] = category.name_columns(feature_names[category.feature])
+        return [name for group in names for name in group]
+
+    def encode(self, X: Any, feature_names: Sequence[str]) -> Floats:
+        """Return the table that trees see.
+
+        A missing number is NaN; a missing or unknown category has no indicator of one.
+        """
+        columns = frames.split_columns(X)
+        source = self.find_source()
+        start = np.searchsorted(source, np.arange(self.n_features))
+        table = np.zeros((len(X), len(source)))
+        categories = {category.feature: category for category in self.categories}
+        for j, column in enumerate(columns):
+            if j in categories:
+                slot = _find_slot(column, categories[j])
+                row = np.flatnonzero(slot >= 0)
+                table[row, start[j] + slot[row]] = 1.0
+            else:
+                table[:, start[j]] = _read_numbers(column, feature_names[j])
+        return table
+
+
+def find_columns(
+    X: Any, categorical_features: Any, max_categories: int | None, feature_names: Sequence[str]
+) -> Columns:
+    """Return how the columns of training rows are to be encoded."""
+    columns = frames.split_columns(X)
+    found = []
+    for j in resolve_categorical(categorical_features, columns, feature_names):
+        code, values = frames.read_categories(columns[j])
+        count = np.bincount(code[code >= 0], minlength=len(values))
+        found.append(_choose_values(j, values, count, max_categories))
+    return Columns(len(columns), tuple(found))
+
+
+def _choose_values(
+    feature: int, values: list[Value], count: Ints, max_categories: int | None
+) -> Category:
+    """Keep the most frequent categories, the first of equal ones, in their own order."""
+    seen = [k for k in _sort(values) if count[k] > 0]
+    if max_categories is None or len(seen) <= max_categories:
+        return Category(feature, tuple(values[k] for k in seen))
+    by_count = sorted(seen, key=lambda k: -count[k])  # stable
+    kept = set(by_count[: max_categories - 1])
+    return Category(
+        feature,
+        tuple(values[k] for k in seen if k in kept),
+        tuple(values[k] for k in seen if k not in kept),
+    )
+
+
+def _sort(values: list[Value]) -> list[int]:
+    """Return the order of categories: numbers by size, then text."""
+    return sorted(
+        range(len(values)),
+        key=lambda k: (isinstance(values[k], str), values[k]),
+    )
+
+
+def _find_slot(column: Any, category: Category) -> Ints:
+    """Return the indicator of each row that is one; -1: none."""
+    code, values = frames.read_categories(column)
+    slots = category.find_slots()
+    # One more place at the end, where the code of a missing category points to.
+    slot_of = np.array([slots.get(value, -1) for value in values] + [-1], dtype=np.int64)
+    slot: Ints = slot_of[code]
+    return slot
+
+
+def _read_numbers(column: Any, name: str) -> Floats:
+    kind = frames.find_kind(column)
+    if kind == "number":
+        try:
+            return frames.read_numbers(column)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"X must have numbers in the column {name!r}: {error}.") from error
+    if kind == "category":
+        raise ValueError(
+            f"X has text or categories in the column {name!r}, which is no category of this "
+            "model; name it in categorical_features, or turn it into numbers."
+        )
+    raise ValueError(
+        f"X has the type {column.dtype} in the column {name!r}, which is neither a number nor a "
+        "category; turn it into numbers (of a date, for example, days since another), or name "
+        "it in categorical_features."
+    )
+
+
+def resolve_categorical(
+    categorical_features: Any, columns: list[Any], feature_names: Sequence[str]
+) -> list[int]:
+    """Return the positions of the columns of categories, ascending."""
+    if categorical_features is None:
+        return []
+    if isinstance(categorical_features, str):
+        if categorical_features != "from_dtype":
+            _refuse(categorical_features, "is no such word")
+        return [j for j, column in enumerate(columns) if frames.find_kind(column) == "category"]
+    try:
+        wanted = np.asarray(categorical_features)
+    except ValueError:
+        _refuse(categorical_features, "is no list")
+    if wanted.ndim != 1:
+        _refuse(categorical_features, "is no list")
+    if wanted.size == 0:
+        return []
+    if wanted.dtype == bool:
+        if len(wanted) != len(columns):
+            _refuse(categorical_features, f"has not one entry for each of {len(columns)} columns")
+        return np.flatnonzero(wanted).tolist()
+    return sorted({_find_position(each, feature_names) for each in wanted.tolist()})
+
+
+def _find_position(wanted: Any, feature_names: Sequence[str]) -> int:
+    if isinstance(wanted, str):
+        if wanted not in feature_names:
+            _refuse(wanted, "is no column of X")
+        return list(feature_names).index(wanted)
+    if not isinstance(wanted, Integral) or isinstance(wanted, bool):
+        _refuse(wanted, "is neither a name nor a position")
+    if not 0 <= wanted < len(feature_names):
+        _refuse(wanted, f"is no position from 0 to {len(feature_names) - 1}")
+    return int(wanted)
+
+
+def _refuse(value: Any, reason: str) -> None:
+    raise ValueError(
+        "categorical_features must be 'from_dtype', None, or a mask, positions or names of "
+        f"columns of X, but {value!r} {reason}."
+    )

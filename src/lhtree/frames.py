@@ -1,0 +1,156 @@
+"""Columns of frames and arrays as numbers or categories.
+
+pandas and polars are read if the caller uses them; neither is imported here.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from numbers import Integral, Real
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lhtree.tree import Floats, Ints
+
+Value = str | int | float | bool  # what a category may be: plain data that JSON holds
+Kind = Literal["number", "category", "other"]
+# What pandas calls the contents of an object column.
+NUMBERS = {"integer", "floating", "mixed-integer-float", "decimal", "boolean", "empty"}
+
+
+def is_frame(X: Any) -> bool:
+    """Whether X is a frame of pandas or polars."""
+    return _is_of(X, "pandas", "DataFrame") or _is_of(X, "polars", "DataFrame")
+
+
+def split_columns(X: Any) -> list[Any]:
+    """Return the columns of a frame or of a two-dimensional array."""
+    if _is_of(X, "pandas", "DataFrame"):
+        return [X.iloc[:, j] for j in range(X.shape[1])]
+    if _is_of(X, "polars", "DataFrame"):
+        return list(X.get_columns())
+    return [X[:, j] for j in range(X.shape[1])]
+
+
+def is_numeric(X: Any) -> bool:
+    """Whether a frame holds nothing but the plain numbers that NumPy reads at once."""
+    if not _is_of(X, "pandas", "DataFrame"):
+        return False
+    return all(isinstance(dtype, np.dtype) and dtype.kind in "biuf" for dtype in X.dtypes)
+
+
+def find_kind(column: Any) -> Kind:
+    """Return what the type of a column says that it holds."""
+    if _is_of(column, "pandas", "Series"):
+        return _find_pandas_kind(column)
+    if _is_of(column, "polars", "Series"):
+        return _find_polars_kind(column)
+    return "number" if column.dtype.kind in "biufO" else "other"
+
+
+def read_numbers(column: Any) -> Floats:
+    """Return a column of numbers as float64, NaN where a value is missing."""
+    if _is_of(column, "pandas", "Series"):
+        return np.asarray(column.to_numpy(dtype=np.float64, na_value=np.nan))
+    if _is_of(column, "polars", "Series"):
+        pl = sys.modules["polars"]
+        numbers: Floats = column.cast(pl.Float64).to_numpy()
+        return numbers
+    if column.dtype.kind == "O":
+        column = np.where([is_missing(value) for value in column], np.nan, column)
+    return np.asarray(column.astype(np.float64))
+
+
+def read_categories(column: Any) -> tuple[Ints, list[Value]]:
+    """Return the number of each row's category, -1 if it is missing, and the categories."""
+    if _is_of(column, "pandas", "Series"):
+        code, values = _read_pandas(column)
+    elif _is_of(column, "polars", "Series"):
+        code, values = _read_polars(column)
+    elif column.dtype.kind == "O":
+        code, values = _read_objects(column)
+    else:
+        code, values = _read_array(column)
+    return np.asarray(code, dtype=np.int64), [to_value(value) for value in values]
+
+
+def to_value(value: Any) -> Value:
+    """Return a category as plain data; what is neither text nor number by its text."""
+    if isinstance(value, bool | np.bool_):
+        return bool(value)
+    if isinstance(value, Integral):
+        return int(value)
+    if isinstance(value, Real):
+        return float(value)
+    return str(value)
+
+
+def is_missing(value: Any) -> bool:
+    """Whether a value is None, NaN, or the NA of pandas."""
+    return value is None or type(value).__name__ in ("NAType", "NaTType") or bool(value != value)
+
+
+def _is_of(X: Any, package: str, name: str) -> bool:
+    module = sys.modules.get(package)  # who has such an object has imported it
+    return module is not None and isinstance(X, getattr(module, name, ()))
+
+
+def _find_pandas_kind(column: Any) -> Kind:
+    pd, dtype = sys.modules["pandas"], column.dtype
+    types = pd.api.types
+    is_text = isinstance(dtype, pd.CategoricalDtype | pd.StringDtype) or (
+        isinstance(dtype, pd.ArrowDtype) and types.is_string_dtype(dtype)
+    )
+    if is_text:
+        return "category"
+    if dtype.kind == "O" and isinstance(dtype, np.dtype):
+        inferred = types.infer_dtype(column, skipna=True)
+        return "category" if inferred == "string" else "number" if inferred in NUMBERS else "other"
+    is_number = types.is_bool_dtype(dtype) or types.is_numeric_dtype(dtype)
+    return "number" if is_number and not types.is_complex_dtype(dtype) else "other"
+
+
+def _find_polars_kind(column: Any) -> Kind:
+    pl, dtype = sys.modules["polars"], column.dtype
+    if dtype in (pl.Categorical, pl.Enum, pl.String):
+        return "category"
+    return "number" if dtype.is_numeric() or dtype in (pl.Boolean, pl.Null) else "other"
+
+
+def _read_pandas(column: Any) -> tuple[Ints, Sequence[Any]]:
+    pd = sys.modules["pandas"]
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        return column.cat.codes.to_numpy(), column.cat.categories.tolist()
+    code, values = pd.factorize(column)
+    return code, values.tolist()
+
+
+def _read_polars(column: Any) -> tuple[Ints, Sequence[Any]]:
+    pl = sys.modules["polars"]
+    if column.dtype in (pl.Categorical, pl.Enum):
+        column = column.cast(pl.String)
+    if column.dtype.is_float():
+        column = column.fill_nan(None)
+    values = column.drop_nulls().unique(maintain_order=True)
+    number = pl.Series(range(len(values)), dtype=pl.Int64)
+    code = column.replace_strict(values, number, default=-1, return_dtype=pl.Int64)
+    return code.to_numpy(), values.to_list()
+
+
+def _read_array(column: NDArray[Any]) -> tuple[Ints, Sequence[Any]]:
+    values, code = np.unique(column, return_inverse=True)
+    if column.dtype.kind == "f":
+        code = np.where(np.isnan(column), -1, code)  # NaN comes last among the values
+    return code, [value for value in values.tolist() if value == value]
+
+
+def _read_objects(column: NDArray[Any]) -> tuple[Ints, Sequence[Any]]:
+    number: dict[Any, int] = {}
+    code = [
+        -1 if is_missing(value) else number.setdefault(to_value(value), len(number))
+        for value in column
+    ]
+    return np.array(code, dtype=np.int64), list(number)

@@ -1,0 +1,54 @@
+"""The columns of a model, with their categories, as plain data and back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lhtree.columns import Category, Columns
+from lhtree.persist import values
+from lhtree.persist.values import NotPlainError
+
+
+def encode_columns(columns: Columns) -> dict[str, Any]:
+    """Return the columns of a model as JSON."""
+    return {
+        "n_features": columns.n_features,
+        "categories": [
+            [each.feature, values.encode(list(each.values)), values.encode(list(each.merged))]
+            for each in columns.categories
+        ],
+    }
+
+
+def decode_columns(json: Any) -> Columns:
+    """Return the columns that a file describes; raise NotPlainError if it describes none."""
+    if type(json) is not dict or set(json) != {"n_features", "categories"}:
+        raise NotPlainError("has not two parts")
+    n_features = _decode_position(json["n_features"], 1)
+    if type(json["categories"]) is not list:
+        raise NotPlainError("has no list of categories")
+    categories = tuple(_decode_category(each) for each in json["categories"])
+    position = [each.feature for each in categories]
+    if position != sorted(set(position)) or max(position, default=0) >= n_features:
+        raise NotPlainError("has no ascending positions of columns")
+    return Columns(n_features, categories)
+
+
+def _decode_category(json: Any) -> Category:
+    if type(json) is not list or len(json) != 3:
+        raise NotPlainError("has a category without three parts")
+    feature = _decode_position(json[0], 0)
+    own, merged = (values.decode(part) for part in json[1:])
+    if type(own) is not list or type(merged) is not list:
+        raise NotPlainError("has a category that is no list")
+    if not all(type(value) in (str, int, float, bool) for value in own + merged):
+        raise NotPlainError("has a category that is neither text nor number")
+    if len(set(own + merged)) != len(own + merged):
+        raise NotPlainError("has a category twice")
+    return Category(feature, tuple(own), tuple(merged))
+
+
+def _decode_position(json: Any, low: int) -> int:
+    if type(json) is not int or json < low:
+        raise NotPlainError(f"has a number that is no integer from {low}")
+    return json
