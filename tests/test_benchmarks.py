@@ -164,16 +164,29 @@ def test_calibration_error_of_known_probabilities():
     assert error == pytest.approx((2 * 0.4 + 2 * 0.05) / 4)
 
 
-def test_the_search_sees_only_training_rows_and_prefers_the_better_setting():
+def test_the_search_prefers_the_better_setting_and_grows_it():
     random = np.random.default_rng(0)
     X = random.normal(size=(300, 3))
     y = (X.sum(axis=1) > 0).astype(np.int64)
-    settings = {"stump": {"max_depth": 1, "max_features": 1}, "full": {}}
+    settings = {"default": {"max_depth": 1, "max_features": 1}, "full": {"max_features": 1.0}}
     tuned = tune.TunedForest(0, settings).fit(X, y)
     assert tuned.setting_ == "full"
-    assert tuned.scores_["full"] > tuned.scores_["stump"]
-    best = LHForestClassifier(random_state=0).fit(X, y)
+    assert tuned.scores_["full"].mean() > tuned.scores_["default"].mean()
+    best = LHForestClassifier(random_state=0, max_features=1.0).fit(X, y)
     np.testing.assert_array_equal(tuned.predict_proba(X), best.predict_proba(X))
+
+
+def test_the_defaults_stay_unless_another_setting_leads_clearly():
+    default = np.array([0.90, 0.92, 0.91])
+    assert (
+        tune.choose({"default": default, "other": default + np.array([0.03, -0.02, 0.01])})
+        == "default"
+    )
+    assert (
+        tune.choose({"default": default, "other": default + np.array([0.03, 0.02, 0.01])})
+        == "other"
+    )
+    assert tune.choose({"default": default, "other": default}) == "default"
 
 
 def test_every_setting_of_the_search_can_be_grown():
