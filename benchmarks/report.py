@@ -25,6 +25,7 @@ from benchmarks.datasets import ALL, DATASETS
 OUT = Path(__file__).parents[1] / "docs" / "results"
 OURS = ("LHT default", "LHT tuned")
 MAIN = (*OURS, *models.DEFAULT_PEERS)
+PM = "\N{NO-BREAK SPACE}±\N{NO-BREAK SPACE}"
 NOTE = (
     "Made by `python -m benchmarks.report` from `benchmarks/results/accuracy.jsonl`; "
     "do not edit.\n"
@@ -46,7 +47,7 @@ def format_result(result: summary.Result | None, *, is_best: bool = False) -> st
     digits = 2 if result.accuracy > 99.5 else 1
     text = f"{result.accuracy:.{digits}f}"
     text = f"**{text}**" if is_best else text
-    return text if math.isnan(result.deviation) else f"{text} ± {result.deviation:.{digits}f}"
+    return text if math.isnan(result.deviation) else f"{text}{PM}{result.deviation:.{digits}f}"
 
 
 def format_quoted(column: dict[str, tuple[float, float]], name: str) -> str:
@@ -54,7 +55,7 @@ def format_quoted(column: dict[str, tuple[float, float]], name: str) -> str:
     if name not in column:
         return ""
     value, deviation = column[name]
-    return f"{value:g} ± {deviation:g}"
+    return f"{value:g}{PM}{deviation:g}"
 
 
 def format_row(results: summary.Results, name: str, columns: Sequence[str]) -> list[str]:
@@ -244,7 +245,7 @@ def make_table_4(results: summary.Results) -> str:
     for row in paper.read_table(paper.TABLE_4):
         here = results.get(("wine", f"LHT beta={row['beta']:g}"))
         rows.append(
-            [f"{row['beta']:g}", f"{row['accuracy']:g} ± {row['std']:g}", format_result(here)]
+            [f"{row['beta']:g}", f"{row['accuracy']:g}{PM}{row['std']:g}", format_result(here)]
         )
     return make_table(["beta", "paper", "here"], rows)
 

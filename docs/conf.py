@@ -38,6 +38,7 @@ sphinx_gallery_conf = {
     "download_all_examples": False,
     "remove_config_comments": True,
     "show_memory": False,
+    "write_computation_times": False,
     "doc_module": ("lhtree",),
     "backreferences_dir": "generated/backreferences",
 }
@@ -52,6 +53,11 @@ html_theme_options = {
     "navigation_with_keys": False,
     "show_toc_level": 2,
     "header_links_before_dropdown": 7,
+    "secondary_sidebar_items": {  # the wide tables need the room
+        "results/accuracy": [],
+        "results/paper": [],
+        "**": ["page-toc"],
+    },
     "footer_start": ["copyright"],
     "footer_end": ["theme-version"],
 }

@@ -31,7 +31,7 @@ fig, axes = plt.subplots(1, 3, figsize=(12, 4.2), sharex=True, sharey=True)
 for ax, (name, model) in zip(axes, models.items(), strict=True):
     model.fit(X_train, y_train)
     DecisionBoundaryDisplay.from_estimator(
-        model, X, response_method="predict", grid_resolution=250, alpha=0.35, ax=ax
+        model, X, response_method="predict", grid_resolution=250, alpha=0.35, eps=0.05, ax=ax
     )
     ax.scatter(*X_train.T, c=y_train, s=10, edgecolor="k", linewidth=0.3)
     accuracy = model.score(X_test, y_test)

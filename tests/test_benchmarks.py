@@ -85,7 +85,7 @@ def test_the_report_tells_what_the_lines_hold(measured, tmp_path):
     run_command([sys.executable, "-m", "benchmarks.report", *options])
     text = (tmp_path / "accuracy.md").read_text()
     result = summary.summarize(lines.read(measured[0]))["digits", "RF"]
-    assert f"{result.accuracy:.1f} ± {result.deviation:.1f}" in text.replace("*", "")
+    assert f"{result.accuracy:.1f}{report.PM}{result.deviation:.1f}" in text.replace("*", "")
     assert "Over the 4 data sets" in text
     assert "| LHT default |" in text
     assert "protein" in (tmp_path / "paper.md").read_text()
