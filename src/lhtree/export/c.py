@@ -1,0 +1,305 @@
+"""A model as one C99 file, for small devices."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lhtree.export.plain import LIMIT, PlainModel, find_term_columns, read_model
+from lhtree.files import Address, write_atomically
+from lhtree.vote import TIE_WEIGHT
+
+MOST_TERMS = 250_000  # coefficients of a file: about 12 MB of text
+SAFE = re.compile(r"[A-Za-z0-9 _.,:;=+*/()<>-]")  # no quotes, no backslash, no trigraph
+
+PROGRAM = """\
+/* A classifier made by lhtree. C99, no dependencies{library}, no heap.
+ *
+ *   int {prefix}_predict(const double *row);
+ *       number of the most probable class of a row, the first of equal ones
+ *   void {prefix}_predict_proba(const double *row, double *probability);
+ *       probabilities of the {prefix}_n_classes classes, which sum to one
+ *   const char *{prefix}_class_name(int number);
+ *   const char *{prefix}_column_name(int number);
+ *
+ * A row holds {prefix}_n_columns numbers, NaN where a value is missing. Compile without
+ * fused multiply-add (-ffp-contract=off) and without -ffast-math: then the answers
+ * are those of the package bit for bit.
+ */
+{include}
+enum {{
+  {prefix}_n_classes = {n_classes},
+  {prefix}_n_columns = {n_columns},
+  {prefix}_n_trees = {n_trees},
+  {prefix}_n_trees_per_class = {n_members},
+  {prefix}_n_targets = {n_targets}
+}};
+
+int {prefix}_predict(const double *row);
+void {prefix}_predict_proba(const double *row, double *probability);
+const char *{prefix}_class_name(int number);
+const char *{prefix}_column_name(int number);
+
+{tables}
+
+/* What the trees of a class say of a row, added up. */
+struct {prefix}_sums {{
+  double vote[{prefix}_n_targets];
+  double distance[{prefix}_n_targets]; /* signed, from the nearest hyperplane */
+  double complement;
+}};
+
+/* Eight partial sums, by column, are how the package adds; the order matters. */
+static double {prefix}_combine(const double *sum) {{
+  return ((sum[0] + sum[4]) + (sum[2] + sum[6])) + ((sum[1] + sum[5]) + (sum[3] + sum[7]));
+}}
+
+static double {prefix}_project(const double *z, long node) {{
+  double sum[8] = {{0.0}};
+  long k;
+  for (k = {prefix}_start[node]; k < {prefix}_start[node + 1]; ++k) {{
+    const int j = {prefix}_column[k];
+    sum[j % 8] += {prefix}_weight[k] * (z[j] == z[j] ? z[j] : {prefix}_center[k]);
+  }}
+  return {prefix}_combine(sum);
+}}
+
+static double {prefix}_membership(const double *z, long node) {{
+  double sum[8] = {{0.0}}, value;
+  const double share = {prefix}_threshold[node];
+  long k;
+  if ({prefix}_start[node] == {prefix}_start[node + 1]) return share;
+  for (k = {prefix}_start[node]; k < {prefix}_start[node + 1]; ++k) {{
+    const int j = {prefix}_column[k];
+    const double offset = z[j] - {prefix}_center[k];
+    sum[j % 8] += {prefix}_weight[k] * (offset == offset ? offset : 0.0);
+  }}
+  value = share + {prefix}_combine(sum);
+  if (value != value) return share;
+  return value < 0.0 ? 0.0 : value > 1.0 ? 1.0 : value;
+}}
+
+static void {prefix}_walk(const double *z, int tree, struct {prefix}_sums *sums) {{
+  const long root = {prefix}_tree_start[tree];
+  const int target = tree % {prefix}_n_targets;
+  long node = root;
+  double membership, nearest = 0.0, plain = 0.0;
+  while ({prefix}_left[node] >= 0) {{
+    const double score = {prefix}_project(z, node), threshold = {prefix}_threshold[node];
+    const double gap = score < threshold ? threshold - score : score - threshold;
+    const double distance = gap / {prefix}_norm[node];
+    if (node == root || distance < nearest) nearest = distance;
+    if (node == root || gap < plain) plain = gap;
+    node = root + {prefix}_left[node] + !(score < threshold);
+  }}
+  membership = {prefix}_membership(z, node);
+  sums->vote[target] += {by_margin} ? membership * plain : membership;
+  sums->distance[target] += (2.0 * membership - 1.0) * nearest;
+  sums->complement += (1.0 - membership) * plain;
+}}
+
+static double {prefix}_break_tie(double distance) {{
+  const double size = distance < 0.0 ? -distance : distance;
+  const double share = distance < 0.0 ? 1.0 / (1.0 + size) : 1.0 + size / (1.0 + size);
+  return {tie_weight} * share / 2.0;
+}}
+
+/* Add as NumPy does: eight sums, or halves of long arrays. */
+static double {prefix}_add(const double *value, int n) {{
+  double sum[8], total;
+  int i, j;
+  if (n < 8) {{
+    total = value[0];
+    for (i = 1; i < n; ++i) total += value[i];
+    return total;
+  }}
+  if (n > 128) {{
+    const int half = n / 2 - n / 2 % 8;
+    return {prefix}_add(value, half) + {prefix}_add(value + half, n - half);
+  }}
+  for (j = 0; j < 8; ++j) sum[j] = value[j];
+  for (i = 8; i + 8 <= n; i += 8)
+    for (j = 0; j < 8; ++j) sum[j] += value[i + j];
+  total = ((sum[0] + sum[1]) + (sum[2] + sum[3])) + ((sum[4] + sum[5]) + (sum[6] + sum[7]));
+  for (; i < n; ++i) total += value[i];
+  return total;
+}}
+
+static void {prefix}_score(const struct {prefix}_sums *sums, double *score) {{
+  int k;
+  for (k = 0; k < {prefix}_n_targets; ++k) {{
+    const double vote = {by_margin} ? sums->vote[k] : sums->vote[k] / {prefix}_n_trees_per_class;
+    const double distance = sums->distance[k] / {prefix}_n_trees_per_class;
+    if ({prefix}_n_classes == 2) {{
+      score[0] = ({by_margin} ? sums->complement : 1.0 - vote) + {prefix}_break_tie(-distance);
+      score[{prefix}_n_classes - 1] = vote + {prefix}_break_tie(distance);
+    }} else {{
+      score[k] = vote + {prefix}_break_tie(distance);
+    }}
+  }}
+}}
+
+void {prefix}_predict_proba(const double *row, double *probability) {{
+  struct {prefix}_sums sums = {{{{0.0}}, {{0.0}}, 0.0}};
+  double z[{prefix}_n_columns], total;
+  int j, k, tree;
+  for (j = 0; j < {prefix}_n_columns; ++j) {{
+    z[j] = (row[j] - {prefix}_mean[j]) / {prefix}_deviation[j];
+    if (z[j] > {limit}) z[j] = {limit};
+    if (z[j] < -{limit}) z[j] = -{limit};
+  }}
+  for (tree = 0; tree < {prefix}_n_trees; ++tree) {prefix}_walk(z, tree, &sums);
+  {prefix}_score(&sums, probability);
+{calibration}  total = {prefix}_add(probability, {prefix}_n_classes);
+  for (k = 0; k < {prefix}_n_classes; ++k) probability[k] /= total;
+}}
+
+int {prefix}_predict(const double *row) {{
+  double probability[{prefix}_n_classes];
+  int k, best = 0;
+  {prefix}_predict_proba(row, probability);
+  for (k = 1; k < {prefix}_n_classes; ++k)
+    if (probability[k] > probability[best]) best = k;
+  return best;
+}}
+
+const char *{prefix}_class_name(int number) {{ return {prefix}_classes[number]; }}
+
+const char *{prefix}_column_name(int number) {{ return {prefix}_columns[number]; }}
+"""
+
+CALIBRATION = """\
+  total = 0.0;
+  for (k = 0; k < {prefix}_n_classes; ++k) {{
+    probability[k] += {offset};
+    if (probability[k] > total) total = probability[k];
+  }}
+  for (k = 0; k < {prefix}_n_classes; ++k)
+    probability[k] = pow(probability[k] / total, {exponent});
+"""
+
+
+def to_c(model: Any, path: Address | None = None, *, prefix: str = "lhtree") -> str:
+    """Write a fitted classifier as one C99 file that needs no library and no heap.
+
+    It has functions for the label and for the probabilities of one row, whose answers
+    are those of the package bit for bit (with ``calibration``, which needs ``pow`` of the
+    C library, to its last digit). Made for single trees and small forests. Columns are
+    those of ``column_names_``: of a table with categories, give the indicator columns.
+
+    Parameters
+    ----------
+    model : LHTClassifier or LHForestClassifier
+        A fitted classifier.
+    path : str or path-like, optional
+        The file to write; an existing one is replaced once the new one is complete.
+    prefix : str, default="lhtree"
+        Start of all names in the file, so that a program can hold several models.
+
+    Returns
+    -------
+    str
+        The text of the file.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from lhtree import LHTClassifier
+    >>> from lhtree.export import to_c
+    >>> text = to_c(LHTClassifier().fit(*load_iris(return_X_y=True)), prefix="iris")
+    >>> "int iris_predict(const double *row);" in text
+    True
+    """
+    plain = read_model(model)
+    if not isinstance(prefix, str) or not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]{0,40}", prefix):
+        raise ValueError(f"prefix must be a C identifier, got {prefix!r}.")
+    n_terms = len(plain.forest.weight)
+    if n_terms > MOST_TERMS:
+        raise ValueError(
+            f"The nodes of the model hold {n_terms} coefficients, more than the {MOST_TERMS} that "
+            "a C file should take; use a single tree or fewer members, keep the trees small, or "
+            "export to ONNX."
+        )
+    text = _write(plain, prefix)
+    if path is not None:
+        write_atomically(path, text)
+    return text
+
+
+def _write(plain: PlainModel, prefix: str) -> str:
+    offset, exponent = (value.hex() for value in plain.calibration)
+    calibration = CALIBRATION.format(prefix=prefix, offset=offset, exponent=exponent)
+    return PROGRAM.format(
+        prefix=prefix,
+        library=" but the C library's pow" if plain.is_calibrated else "",
+        include="#include <math.h>\n" if plain.is_calibrated else "",
+        n_classes=plain.n_classes,
+        n_columns=plain.forest.n_features,
+        n_trees=len(plain.forest),
+        n_members=plain.n_members,
+        n_targets=plain.n_trees_per_member,
+        by_margin=int(plain.by_margin),
+        tie_weight=TIE_WEIGHT.hex(),
+        limit=LIMIT.hex(),
+        calibration=calibration if plain.is_calibrated else "",
+        tables="\n".join(_list_tables(plain, prefix)),
+    )
+
+
+def _list_tables(plain: PlainModel, prefix: str) -> Iterable[str]:
+    forest = plain.forest
+    columns = find_term_columns(forest)
+    names = [str(label) for label in plain.classes.tolist()]
+    yield _write_table(f"const char *const {prefix}_classes", map(quote_string, names))
+    yield _write_table(
+        f"const char *const {prefix}_columns", map(quote_string, plain.column_names)
+    )
+    integers: dict[str, NDArray[Any]] = {
+        "tree_start": forest.tree_start,
+        "left": forest.left,
+        "start": forest.start,
+        "column": columns,
+    }
+    for name, array in integers.items():
+        yield _write_table(f"const {_find_type(array)} {prefix}_{name}", map(str, array.tolist()))
+    for name in ("weight", "center", "threshold", "norm"):
+        yield _write_numbers(f"{prefix}_{name}", getattr(forest, name))
+    yield _write_numbers(f"{prefix}_mean", forest.column_mean)
+    yield _write_numbers(f"{prefix}_deviation", forest.column_deviation)
+
+
+def _find_type(array: NDArray[Any]) -> str:
+    """Return a small type that holds the numbers: memory is short on small devices."""
+    low, high = int(array.min(initial=0)), int(array.max(initial=0))
+    if low >= -127 and high <= 127:
+        return "signed char"
+    if low >= -32767 and high <= 32767:
+        return "short"
+    return "long"
+
+
+def _write_numbers(name: str, array: NDArray[np.float64]) -> str:
+    return _write_table(f"const double {name}", (value.hex() for value in array.tolist()))
+
+
+def _write_table(declaration: str, values: Iterable[str]) -> str:
+    listed = list(values) or ["0"]  # C has no empty arrays
+    lines, line = [], ""
+    for value in listed:
+        if len(line) + len(value) > 96:
+            lines.append(line.rstrip())
+            line = ""
+        line += value + ", "
+    lines.append(line.rstrip(", "))
+    return f"static {declaration}[{len(listed)}] = {{\n  " + "\n  ".join(lines) + "\n};"
+
+
+def quote_string(text: str) -> str:
+    """Return a C string: all but plain characters as octal bytes of UTF-8."""
+    encoded = text.encode("utf-8", "surrogatepass")
+    safe = (chr(byte) if SAFE.fullmatch(chr(byte)) else f"\\{byte:03o}" for byte in encoded)
+    return '"' + "".join(safe) + '"'

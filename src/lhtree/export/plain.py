@@ -1,0 +1,127 @@
+"""What a program must know of a fitted model to answer like it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lhtree.explain.reading import check_model
+from lhtree.tree import Floats, Forest, Ints
+
+LANES = 8  # partial sums of a projection
+LIMIT = 1e154  # numbers beyond it are moved to it, see native/predict.hpp
+NO_CALIBRATION = (0.0, 1.0)
+
+
+@dataclass(frozen=True)
+class PlainModel:
+    """A forest with the rules that turn its votes into probabilities."""
+
+    forest: Forest
+    classes: NDArray[Any]
+    column_names: list[str]
+    n_trees_per_member: int
+    by_margin: bool
+    calibration: tuple[float, float]  # offset and exponent
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes."""
+        return len(self.classes)
+
+    @property
+    def n_members(self) -> int:
+        """Number of members, each with one tree per class."""
+        return len(self.forest) // self.n_trees_per_member
+
+    @property
+    def is_calibrated(self) -> bool:
+        """Whether scores become probabilities by more than a division."""
+        return self.calibration != NO_CALIBRATION
+
+
+def read_model(model: Any) -> PlainModel:
+    """Return the plain parts of a fitted classifier."""
+    check_model(model)
+    offset, exponent = getattr(model, "calibration_", NO_CALIBRATION)
+    return PlainModel(
+        forest=model.forest_,
+        classes=model.classes_,
+        column_names=model.column_names_,
+        n_trees_per_member=1 if model.n_classes_ == 2 else model.n_classes_,
+        by_margin=model.voting == "margin",
+        calibration=(float(offset), float(exponent)),
+    )
+
+
+def find_term_columns(forest: Forest) -> Ints:
+    """Return the column of every term."""
+    size = np.diff(forest.start)
+    is_dense = np.repeat(size == forest.n_features, size)
+    column = np.empty(len(forest.weight), dtype=np.int64)
+    column[~is_dense] = forest.feature
+    n_dense = np.count_nonzero(size == forest.n_features)
+    column[is_dense] = np.tile(np.arange(forest.n_features), n_dense)
+    return column
+
+
+@dataclass(frozen=True)
+class Terms:
+    """The terms of some nodes as matrices whose columns are the slots of a sum.
+
+    Slot ``8 * j + r`` is the j-th summand of partial sum r; a slot without a term has
+    weight 0. Either every column of the table has its own slot, or each node lists the
+    columns of its slots.
+    """
+
+    weight: Floats  # [n_nodes, n_slots]
+    center: Floats
+    column: Ints | None  # None: slot j is column j
+
+    @property
+    def n_slots(self) -> int:
+        """Number of slots, a multiple of eight."""
+        return int(self.weight.shape[1])
+
+
+def place_terms(forest: Forest, node: Ints, *, may_list: bool = True) -> Terms:
+    """Return the terms of some nodes, listed where that takes half of the slots or less."""
+    column = find_term_columns(forest)
+    size = np.diff(forest.start)[node]
+    first = np.repeat(forest.start[node] - np.cumsum(size) + size, size)
+    term = first + np.arange(size.sum())
+    owner, column = np.repeat(np.arange(len(node)), size), column[term]
+    rank = _rank_in_lane(owner, column % LANES)
+    n_dense = -(-forest.n_features // LANES)
+    n_listed = int(rank.max(initial=0)) + 1
+    is_listed = may_list and 2 * n_listed <= n_dense
+    slot = (LANES * rank + column % LANES) if is_listed else column
+    shape = (len(node), LANES * (n_listed if is_listed else n_dense))
+    weight, center = np.zeros(shape), np.zeros(shape)
+    weight[owner, slot], center[owner, slot] = forest.weight[term], forest.center[term]
+    listed = None
+    if is_listed:
+        listed = np.zeros(shape, dtype=np.int64)
+        listed[owner, slot] = column
+    return Terms(weight, center, listed)
+
+
+def place_all_terms(forest: Forest, node: Ints) -> Terms:
+    """Return the terms of some nodes with one slot for every column, and no more."""
+    terms = place_terms(forest, node, may_list=False)
+    m = forest.n_features
+    return Terms(terms.weight[:, :m], terms.center[:, :m], None)
+
+
+def _rank_in_lane(owner: Ints, lane: Ints) -> Ints:
+    """Return how many terms of the same node and lane come before each term."""
+    key = owner * LANES + lane
+    order = np.argsort(key, kind="stable")
+    position = np.arange(len(key))
+    begins = np.concatenate([[True], np.diff(key[order]) > 0])[: len(key)]
+    rank = np.empty(len(key), dtype=np.int64)
+    rank[order] = position - np.maximum.accumulate(np.where(begins, position, 0))
+    return rank

@@ -1,0 +1,287 @@
+"""A model as one SQL query.
+
+The nodes are rows of constants; a recursive query walks every row of the table down
+every tree. Sums are written out in the order that the package defines, so that rows on
+a hyperplane go the same way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from lhtree.export.plain import LANES, PlainModel, Terms, place_all_terms, read_model
+from lhtree.tree import Floats, Ints
+from lhtree.vote import TIE_WEIGHT
+
+MOST_NUMBERS = 500_000  # constants of a statement: about 10 MB of text
+DOUBLE = "DOUBLE PRECISION"
+
+
+def to_sql(model: Any, table: str | Sequence[str], *, columns: Sequence[str] | None = None) -> str:
+    """Return one SELECT statement that labels the rows of a table.
+
+    Standard SQL with a recursive query, tried in SQLite and DuckDB; made for single trees
+    and small forests. Its result has the columns of the table after a number of the row
+    (``lhtree_row``), then ``label`` and, for each class, ``probability_<label>``. NULL
+    means missing. Rows come in any order.
+
+    Parameters
+    ----------
+    model : LHTClassifier or LHForestClassifier
+        A fitted classifier.
+    table : str or sequence of str
+        Name of the table; of one in a schema, the parts: ``("schema", "table")``.
+    columns : sequence of str, optional
+        Names of the table's columns in the order of the model's, where they differ from
+        ``column_names_``.
+
+    Returns
+    -------
+    str
+        The statement, without a semicolon.
+
+    Examples
+    --------
+    >>> import sqlite3
+    >>> from sklearn.datasets import load_iris
+    >>> from lhtree import LHTClassifier
+    >>> from lhtree.export import to_sql
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = LHTClassifier().fit(X, y)
+    >>> database = sqlite3.connect(":memory:")
+    >>> _ = database.execute("CREATE TABLE flower (x0 REAL, x1 REAL, x2 REAL, x3 REAL)")
+    >>> _ = database.executemany("INSERT INTO flower VALUES (?, ?, ?, ?)", X[:3])
+    >>> [label] = {row[5] for row in database.execute(to_sql(model, "flower"))}
+    >>> label
+    0
+    """
+    plain = read_model(model)
+    names = _check_columns(plain, columns)
+    parts = [table] if isinstance(table, str) else list(table)
+    if not parts or not all(isinstance(part, str) and part for part in parts):
+        raise ValueError(f"table must be a name or a sequence of names, got {table!r}.")
+    source = ".".join(quote_name(part) for part in parts)
+    queries = [
+        f"lhtree_source AS (SELECT ROW_NUMBER() OVER () AS lhtree_row, t.* FROM {source} AS t)",
+        _write_values(plain, names),
+        *_write_walk(plain),
+        *_write_votes(plain),
+    ]
+    return "WITH RECURSIVE\n" + ",\n".join(queries) + "\n" + _write_answer(plain)
+
+
+def _check_columns(plain: PlainModel, columns: Sequence[str] | None) -> list[str]:
+    names = plain.column_names if columns is None else list(columns)
+    if len(names) != plain.forest.n_features:
+        raise ValueError(
+            f"columns must name the {plain.forest.n_features} columns of the model, got "
+            f"{len(names)}."
+        )
+    return names
+
+
+def quote_name(name: Any) -> str:
+    """Return an identifier in quotes."""
+    if not isinstance(name, str) or "\0" in name:
+        raise ValueError(f"{name!r} is no name of a column or table.")
+    return '"' + name.replace('"', '""') + '"'
+
+
+def quote_label(label: Any) -> str:
+    """Return a label as a constant."""
+    if isinstance(label, str):
+        if "\0" in label:
+            raise ValueError(f"The label {label!r} has a null character, which SQL cannot hold.")
+        return "'" + label.replace("'", "''") + "'"
+    if isinstance(label, bool):
+        return "TRUE" if label else "FALSE"
+    return quote_number(label) if isinstance(label, float) else str(label)
+
+
+def quote_number(value: float) -> str:
+    """Return a double; without an exponent it might be read as a decimal."""
+    text = repr(float(value))
+    return text if "e" in text else text + "e0"
+
+
+def _join_sums(terms: Sequence[str]) -> str:
+    """Return the sum of one expression per column, in the order of eight partial sums."""
+    sums = [" + ".join(terms[lane::LANES]) for lane in range(LANES)]
+    for half in (4, 2, 1):  # ((0+4)+(2+6)) + ((1+5)+(3+7))
+        pairs = zip(sums[:half], sums[half:], strict=True)
+        sums = [f"({a}) + ({b})" if a and b else a or b for a, b in pairs]
+    return sums[0]
+
+
+def _write_values(plain: PlainModel, names: list[str]) -> str:
+    """Write the rows in the units of the trees."""
+    forest = plain.forest
+    values = [
+        f"(CAST({quote_name(name)} AS {DOUBLE}) - {quote_number(mean)}) / {quote_number(sd)}"
+        f" AS z{j}"
+        for j, (name, mean, sd) in enumerate(
+            zip(names, forest.column_mean, forest.column_deviation, strict=True)
+        )
+    ]
+    listed = ",\n  ".join(values)
+    return f"lhtree_value AS (SELECT lhtree_row,\n  {listed}\nFROM lhtree_source)"
+
+
+def _list_rows(plain: PlainModel, node: Ints, terms: Terms, *numbers: Floats) -> Iterator[str]:
+    """Yield the constants of some nodes: tree, number in the tree, the given, the terms."""
+    tree = np.searchsorted(plain.forest.tree_start, node, side="right") - 1
+    own = node - plain.forest.tree_start[tree]
+    for i in range(len(node)):
+        row = [str(tree[i]), str(own[i])]
+        row += [quote_number(number[i]) for number in numbers]
+        row += [quote_number(value) for value in terms.weight[i]]
+        row += [quote_number(value) for value in terms.center[i]]
+        yield "(" + ", ".join(row) + ")"
+
+
+def _write_walk(plain: PlainModel) -> Iterator[str]:
+    forest = plain.forest
+    m = forest.n_features
+    split, leaf = np.flatnonzero(forest.left >= 0), np.flatnonzero(forest.left < 0)
+    has_lines = bool(np.diff(forest.start)[leaf].any())
+    n_numbers = 2 * m * (len(split) + has_lines * len(leaf))
+    if n_numbers > MOST_NUMBERS:
+        raise ValueError(
+            f"The nodes of the model hold {n_numbers} numbers, more than the {MOST_NUMBERS} that "
+            "one statement can take; use a single tree or fewer members, keep the trees small, "
+            "or export to ONNX."
+        )
+    columns = ", ".join([f"w{j}" for j in range(m)] + [f"c{j}" for j in range(m)])
+    if len(split):
+        rows = _list_rows(
+            plain,
+            split,
+            place_all_terms(forest, split),
+            forest.left[split].astype(float),
+            forest.threshold[split],
+            forest.norm[split],
+        )
+        yield (
+            f"lhtree_split(tree, node, child, threshold, norm, {columns}) AS (VALUES\n  "
+            + ",\n  ".join(rows)
+            + ")"
+        )
+    nothing = np.zeros((len(leaf), 0))
+    kept = place_all_terms(forest, leaf) if has_lines else Terms(nothing, nothing, None)
+    rows = _list_rows(plain, leaf, kept, forest.threshold[leaf])
+    columns = f", {columns}" if has_lines else ""
+    yield f"lhtree_leaf(tree, node, share{columns}) AS (VALUES\n  " + ",\n  ".join(rows) + ")"
+    trees = ", ".join(f"({tree})" for tree in range(len(forest)))
+    yield f"lhtree_tree(tree) AS (VALUES {trees})"
+    yield _write_steps(m) if len(split) else _write_roots()
+    yield _write_memberships(m if has_lines else 0)
+
+
+def _write_roots() -> str:
+    """Write the walk through trees that have no split."""
+    nothing = ", ".join(f"CAST(NULL AS {DOUBLE})" for _ in range(2))
+    return (
+        "lhtree_walk(lhtree_row, tree, node, nearest, plain_nearest) AS (\n"
+        f"SELECT lhtree_row, tree, 0, {nothing} FROM lhtree_value CROSS JOIN lhtree_tree)"
+    )
+
+
+def _write_steps(m: int) -> str:
+    """Write the walk: each row of it knows its node, and which side of it comes next."""
+    score = _join_sums([f"n.w{j} * COALESCE(r.z{j}, n.c{j})" for j in range(m)])
+    node = "CAST(CASE WHEN w.gap < 0e0 THEN w.child ELSE w.child + 1e0 END AS INTEGER)"
+    distance, nothing = "ABS(w.gap) / w.norm", f"CAST(NULL AS {DOUBLE})"
+    return (
+        "lhtree_walk(lhtree_row, tree, node, nearest, plain_nearest, child, norm, gap) AS (\n"
+        f"SELECT r.lhtree_row, t.tree, 0, {nothing}, {nothing}, n.child, n.norm,\n"
+        f"  ({score}) - n.threshold\n"
+        "FROM lhtree_value AS r CROSS JOIN lhtree_tree AS t\n"
+        "  LEFT JOIN lhtree_split AS n ON n.tree = t.tree AND n.node = 0\n"
+        "UNION ALL\n"
+        f"SELECT w.lhtree_row, w.tree, {node},\n"
+        f"  CASE WHEN w.nearest <= {distance} THEN w.nearest ELSE {distance} END,\n"
+        "  CASE WHEN w.plain_nearest <= ABS(w.gap) THEN w.plain_nearest ELSE ABS(w.gap) END,\n"
+        f"  n.child, n.norm, ({score}) - n.threshold\n"
+        "FROM lhtree_walk AS w\n"
+        "  JOIN lhtree_value AS r ON r.lhtree_row = w.lhtree_row\n"
+        f"  LEFT JOIN lhtree_split AS n ON n.tree = w.tree AND n.node = {node}\n"
+        "WHERE w.child IS NOT NULL)"
+    )
+
+
+def _write_memberships(m: int) -> str:
+    """Write what each tree says of each row; `m` is 0 if all leaves are constant."""
+    line = _join_sums([f"n.w{j} * COALESCE(r.z{j} - n.c{j}, 0e0)" for j in range(m)])
+    value = f"n.share + ({line})" if m else "n.share"
+    rows = "\n  JOIN lhtree_value AS r ON r.lhtree_row = w.lhtree_row" if m else ""
+    return (
+        "lhtree_answer AS (SELECT lhtree_row, tree, distance, plain_distance,\n"
+        "  CASE WHEN value < 0e0 THEN 0e0 WHEN value > 1e0 THEN 1e0 ELSE value END AS membership\n"
+        "FROM (SELECT w.lhtree_row, w.tree, COALESCE(w.nearest, 0e0) AS distance,\n"
+        f"  COALESCE(w.plain_nearest, 0e0) AS plain_distance, {value} AS value\n"
+        f"  FROM lhtree_walk AS w\n  JOIN lhtree_leaf AS n ON n.tree = w.tree AND n.node = w.node"
+        f"{rows}) AS arrived)"
+    )
+
+
+def _write_votes(plain: PlainModel) -> Iterator[str]:
+    """Write the sums over trees, then the scores of the classes; see `lhtree.vote`."""
+    per_member, n_members = plain.n_trees_per_member, plain.n_members
+    vote = "membership * plain_distance" if plain.by_margin else "membership"
+    rest = "(1e0 - membership) * plain_distance"
+    divisor = 1 if plain.by_margin else n_members
+    parts = []
+    for k in range(per_member):
+        # A sum over some of the trees: the others add zeros.
+        own = f"CASE WHEN tree % {per_member} = {k} THEN {{}} ELSE 0e0 END"
+        parts.append(f"SUM({own.format(vote)}) / {quote_number(divisor)} AS v{k}")
+        distance = own.format("(2e0 * membership - 1e0) * distance")
+        parts.append(f"SUM({distance}) / {quote_number(n_members)} AS s{k}")
+    parts.append(f"SUM({rest}) AS complement")
+    yield (
+        "lhtree_vote AS (SELECT lhtree_row,\n  "
+        + ",\n  ".join(parts)
+        + "\nFROM lhtree_answer GROUP BY lhtree_row)"
+    )
+    scores = [
+        f"{vote} + {quote_number(TIE_WEIGHT)} * (CASE WHEN {s} < 0e0 THEN 1e0 / (1e0 + ABS({s}))"
+        f" ELSE 1e0 + ABS({s}) / (1e0 + ABS({s})) END) / 2e0"
+        for vote, s in _list_votes(plain)
+    ]
+    if plain.is_calibrated:
+        offset, exponent = map(quote_number, plain.calibration)
+        scores = [f"POWER({score} + {offset}, {exponent})" for score in scores]
+    listed = ",\n  ".join(f"{score} AS q{k}" for k, score in enumerate(scores))
+    yield f"lhtree_score AS (SELECT lhtree_row,\n  {listed}\nFROM lhtree_vote)"
+    total = " + ".join(f"q{k}" for k in range(plain.n_classes))
+    shares = ", ".join(f"q{k} / ({total}) AS p{k}" for k in range(plain.n_classes))
+    yield f"lhtree_share AS (SELECT lhtree_row, {shares} FROM lhtree_score)"
+
+
+def _list_votes(plain: PlainModel) -> list[tuple[str, str]]:
+    """Return vote and signed distance of each class."""
+    if plain.n_classes != 2:
+        return [(f"v{k}", f"s{k}") for k in range(plain.n_classes)]
+    other = "complement" if plain.by_margin else "(1e0 - v0)"
+    return [(other, "(-s0)"), ("v0", "s0")]
+
+
+def _write_answer(plain: PlainModel) -> str:
+    labels = plain.classes.tolist()
+    cases = []
+    for k in range(plain.n_classes - 1):
+        others = " AND ".join(f"p{k} >= p{i}" for i in range(k + 1, plain.n_classes))
+        cases.append(f"WHEN {others} THEN {quote_label(labels[k])}")
+    last = quote_label(labels[-1])
+    label = f"CASE {' '.join(cases)} ELSE {last} END" if cases else last
+    shares = ",\n  ".join(
+        f"p{k} AS {quote_name(f'probability_{label}')}" for k, label in enumerate(labels)
+    )
+    return (
+        f"SELECT lhtree_source.*,\n  {label} AS label,\n  {shares}\n"
+        "FROM lhtree_source JOIN lhtree_share\n"
+        "  ON lhtree_share.lhtree_row = lhtree_source.lhtree_row"
+    )

@@ -1,0 +1,348 @@
+"""Exports: other programs give the answers of the package."""
+
+import ctypes
+import re
+import shutil
+import sqlite3
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+
+import lhtree.export.c
+import lhtree.export.onnx
+import lhtree.export.sql
+from lhtree import LHForestClassifier, LHTClassifier
+from lhtree.export import to_c, to_onnx, to_sql
+
+NASTY = ["a'b", 'c"d', "e\n*/ ??/ \\", 'ü %s {x} "; DROP TABLE t; --']
+
+MODELS = {
+    "tree": LHTClassifier(),
+    "lines": LHTClassifier(min_samples_split=40, beta=0.3),
+    "raw": LHTClassifier(standardize=False, beta=0.7),
+    "leaf only": LHTClassifier(max_depth=0),
+    "forest": LHForestClassifier(4, random_state=0),
+    "paper": LHForestClassifier(5, preset="paper", beta=0.8, random_state=1),
+    "margin": LHForestClassifier(3, preset="paper", voting="margin", random_state=2),
+    "few columns": LHForestClassifier(3, preset="paper", max_features=2, max_depth=4),
+    "axes": LHForestClassifier(3, n_planes=0, random_state=0),
+}
+
+
+def make_table(n_columns=6, n_classes=3, n_rows=240, seed=0):
+    """Return rows on a coarse grid: many of them lie on hyperplanes."""
+    rng = np.random.default_rng(seed)
+    X = rng.integers(-6, 7, size=(n_rows, n_columns)).astype(float)
+    score = X[:, 0] + X[:, 1 % n_columns] * X[:, 2 % n_columns] / 4 + rng.normal(size=n_rows)
+    bounds = np.quantile(score, np.linspace(0, 1, n_classes + 1)[1:-1])
+    return X, np.searchsorted(bounds, score)
+
+
+def fit(name, n_classes=3, **table):
+    model = clone(MODELS[name])
+    if "random_state" in model.get_params():
+        model.set_params(random_state=0)
+    X, y = make_table(n_classes=n_classes, **table)
+    return model.fit(X, y), np.vstack([X, X + 0.5, 1e200 * X[:5], 0 * X[:1]])
+
+
+# ---- ONNX ------------------------------------------------------------------
+
+
+def run_onnx(model, X, dtype="float64"):
+    runtime = pytest.importorskip("onnxruntime")
+    onnx = pytest.importorskip("onnx")
+    proto = to_onnx(model, dtype=dtype)
+    onnx.checker.check_model(proto, full_check=True)
+    assert {entry.domain for entry in proto.opset_import} == {""}
+    session = runtime.InferenceSession(
+        proto.SerializeToString(), providers=["CPUExecutionProvider"]
+    )
+    return session.run(["label", "probabilities"], {"X": X.astype(dtype)})
+
+
+def assert_onnx(model, X):
+    for dtype, tolerance in [("float64", 1e-12), ("float32", 1e-6)]:
+        with np.errstate(over="ignore"):
+            rows = np.nan_to_num(X.astype(dtype), nan=np.nan)
+        label, probability = run_onnx(model, rows, dtype)
+        assert_array_equal(label, model.predict(rows))
+        assert_allclose(probability, model.predict_proba(rows), atol=tolerance)
+        assert probability.dtype == dtype
+
+
+@pytest.mark.parametrize("n_classes", [1, 2, 3])
+@pytest.mark.parametrize("name", MODELS)
+def test_onnx_gives_the_same_answers(name, n_classes):
+    assert_onnx(*fit(name, n_classes))
+
+
+@pytest.mark.parametrize("n_columns", [1, 7, 8, 9, 40])
+def test_onnx_adds_in_the_order_that_is_defined(n_columns):
+    model, X = fit("paper", n_columns=n_columns, n_classes=4)
+    assert_onnx(model, X)
+    assert_onnx(*fit("few columns", n_columns=n_columns))
+
+
+@pytest.mark.parametrize(
+    ("labels", "kind"),
+    [
+        (NASTY[:3], "<U"),
+        (np.array(NASTY[:3], dtype=object), "<U"),
+        ([-7, 2**40, 3], "int64"),
+        ([2.0, 1.0, -3.0], "float64"),
+        ([True, False, True], "bool"),
+    ],
+    ids=str,
+)
+def test_onnx_gives_labels_of_their_type(labels, kind):
+    X, y = make_table()
+    model = LHTClassifier().fit(X, np.asarray(labels)[y])
+    label, _ = run_onnx(model, X)
+    assert_array_equal(label, model.predict(X))
+    assert kind in str(label.dtype) or (label.dtype == object and kind == "<U")
+
+
+@pytest.mark.parametrize("n_rows", [0, 1, 2, 63, 64, 65, 1000])
+def test_onnx_takes_any_number_of_rows(n_rows, monkeypatch):
+    monkeypatch.setattr(lhtree.export.onnx, "NUMBERS_PER_BLOCK", 64)
+    model, X = fit("forest")
+    rows = np.resize(X, (n_rows, X.shape[1]))
+    label, probability = run_onnx(model, rows)
+    assert label.shape == (n_rows,)
+    assert probability.shape == (n_rows, 3)
+    if n_rows:
+        assert_array_equal(label, model.predict(rows))
+
+
+@pytest.mark.parametrize("name", ["wine", "satimage", "pendigits"])
+@pytest.mark.parametrize(
+    "model",
+    [
+        LHTClassifier(),
+        LHForestClassifier(4, random_state=0),
+        LHForestClassifier(5, preset="paper", beta=0.8, random_state=0),
+        LHForestClassifier(3, preset="paper", voting="margin", random_state=0),
+    ],
+    ids=["tree", "default", "paper", "margin"],
+)
+def test_onnx_agrees_on_real_test_rows(name, model, load_table):
+    table = load_table(name)
+    if "split" not in table:
+        table["split"] = np.where(np.arange(len(table)) % 5 == 0, "test", "train")
+    train, test = (table[table.split == part] for part in ("train", "test"))
+    X, rows = (part.drop(columns=["target", "split"]).to_numpy() for part in (train, test))
+    model = clone(model).fit(X, train.target)
+    label, probability = run_onnx(model, rows)
+    assert_array_equal(label, model.predict(rows))
+    assert_allclose(probability, model.predict_proba(rows), atol=1e-12)
+    label, probability = run_onnx(model, rows, "float32")
+    assert np.mean(label == model.predict(rows)) >= 0.999
+    is_same_path = (model.apply(rows) == model.apply(rows.astype(np.float32))).all(axis=1)
+    difference = np.abs(probability - model.predict_proba(rows))[is_same_path]
+    assert is_same_path.mean() > 0.9
+    assert difference.max() < 1e-5
+
+
+def test_onnx_writes_a_file_whole_or_not_at_all(tmp_path, monkeypatch):
+    runtime = pytest.importorskip("onnxruntime")
+    model, X = fit("tree")
+    path = tmp_path / "model.onnx"
+    to_onnx(model, path)
+    before = path.read_bytes()
+    session = runtime.InferenceSession(path, providers=["CPUExecutionProvider"])
+    assert_array_equal(session.run(None, {"X": X})[0], model.predict(X))
+    with monkeypatch.context() as patch:
+        patch.setattr(lhtree.export.onnx, "MOST_BYTES", 100)
+        with pytest.raises(ValueError, match=r"take 0\.0 GiB, but a file holds at most 2; use"):
+            to_onnx(model, path)
+    with pytest.raises(ValueError, match="dtype must be 'float32' or 'float64', got 'int8'"):
+        to_onnx(model, path, dtype="int8")
+    assert path.read_bytes() == before
+    monkeypatch.setitem(sys.modules, "onnx", None)
+    with pytest.raises(ImportError, match=r"pip install 'lhtree\[onnx\]'"):
+        to_onnx(model, path)
+
+
+# ---- C ---------------------------------------------------------------------
+
+FLAGS = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic", "-ffp-contract=off"]
+
+
+def compile_c(text, folder, level="-O2", prefix="lhtree"):
+    compiler = shutil.which("gcc")
+    if compiler is None:
+        pytest.skip("gcc is not installed")
+    (folder / "model.c").write_text(text, encoding="ascii")
+    library = folder / f"model{len(list(folder.iterdir()))}.so"
+    command = [compiler, *FLAGS, level, "-shared", "-fPIC", "model.c", "-o", library.name, "-lm"]
+    run = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
+    program = ctypes.CDLL(str(library))
+    for name in ("class_name", "column_name"):
+        getattr(program, f"{prefix}_{name}").restype = ctypes.c_char_p
+    return program
+
+
+def ask_c(program, X, n_classes):
+    pointer = ctypes.POINTER(ctypes.c_double)
+    label, probability = np.empty(len(X), dtype=int), np.empty((len(X), n_classes))
+    for i, row in enumerate(np.ascontiguousarray(X)):
+        address = row.ctypes.data_as(pointer)
+        label[i] = program.lhtree_predict(address)
+        program.lhtree_predict_proba(address, probability[i].ctypes.data_as(pointer))
+    return label, probability
+
+
+@pytest.mark.parametrize("n_classes", [1, 2, 3])
+@pytest.mark.parametrize("name", MODELS)
+def test_c_gives_the_same_bits(name, n_classes, tmp_path):
+    model, X = fit(name, n_classes)
+    program = compile_c(to_c(model), tmp_path)
+    label, probability = ask_c(program, X, n_classes)
+    assert_array_equal(model.classes_[label], model.predict(X))
+    assert probability.tobytes() == model.predict_proba(X).tobytes()
+
+
+@pytest.mark.parametrize("n_classes", [7, 8, 20, 131, 300])
+def test_c_adds_many_classes_as_numpy_does(n_classes, tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(2 * n_classes, 3))
+    model = LHTClassifier(max_depth=1).fit(X, np.arange(2 * n_classes) % n_classes)
+    _, probability = ask_c(compile_c(to_c(model), tmp_path), X, n_classes)
+    assert probability.tobytes() == model.predict_proba(X).tobytes()
+
+
+def test_c_keeps_names_as_they_are(tmp_path):
+    pd = pytest.importorskip("pandas")
+    X, y = make_table(n_columns=4, n_classes=4)
+    model = LHTClassifier().fit(pd.DataFrame(X, columns=NASTY), np.array(NASTY)[y])
+    program = compile_c(to_c(model), tmp_path)
+    for k, name in enumerate(model.classes_):
+        assert program.lhtree_class_name(k).decode() == name
+    for j, name in enumerate(NASTY):
+        assert program.lhtree_column_name(j).decode() == name
+    label, _ = ask_c(program, X, 4)
+    assert_array_equal(model.classes_[label], model.predict(pd.DataFrame(X, columns=NASTY)))
+
+
+def test_c_files_have_their_prefix_and_their_limit(tmp_path, monkeypatch):
+    model, _ = fit("tree")
+    path = tmp_path / "wine.c"
+    text = to_c(model, path, prefix="wine")
+    assert path.read_text() == text
+    assert not re.search(r"\blhtree_", text)
+    compile_c(text, tmp_path, prefix="wine")
+    for prefix in ("", "1a", "a b", "a;", None):
+        with pytest.raises(ValueError, match="prefix must be a C identifier"):
+            to_c(model, prefix=prefix)
+    monkeypatch.setattr(lhtree.export.c, "MOST_TERMS", 10)
+    with pytest.raises(ValueError, match="coefficients, more than the 10 that a C file should"):
+        to_c(model)
+
+
+# ---- SQL -------------------------------------------------------------------
+
+
+def make_rows(X):
+    return [[None if np.isnan(value) else value for value in row] for row in X.tolist()]
+
+
+def ask_sqlite(statement, table, columns, X):
+    database = sqlite3.connect(":memory:")
+    quoted = [lhtree.export.sql.quote_name(name) for name in columns]
+    name = lhtree.export.sql.quote_name(table)
+    database.execute(f"CREATE TABLE {name} ({', '.join(f'{column} REAL' for column in quoted)})")
+    marks = ", ".join("?" * len(columns))
+    database.executemany(f"INSERT INTO {name} VALUES ({marks})", make_rows(X))
+    answer = database.execute(statement)
+    names = [column[0] for column in answer.description]
+    return names, sorted(answer.fetchall())
+
+
+def ask_duckdb(statement, table, columns, X):
+    duckdb = pytest.importorskip("duckdb")
+    database = duckdb.connect()
+    quoted = [lhtree.export.sql.quote_name(name) for name in columns]
+    name = lhtree.export.sql.quote_name(table)
+    database.execute(f"CREATE TABLE {name} ({', '.join(f'{column} DOUBLE' for column in quoted)})")
+    marks = ", ".join("?" * len(columns))
+    database.executemany(f"INSERT INTO {name} VALUES ({marks})", make_rows(X))
+    answer = database.execute(statement)
+    names = [column[0] for column in answer.description]
+    return names, sorted(answer.fetchall())
+
+
+DATABASES = {"sqlite": ask_sqlite, "duckdb": ask_duckdb}
+
+
+def assert_sql(ask, model, X, table="rows"):
+    names, rows = ask(to_sql(model, table), table, model.column_names_, X)
+    m = len(model.column_names_)
+    labels = model.classes_.tolist()
+    assert names[1:] == [*model.column_names_, "label", *(f"probability_{k}" for k in labels)]
+    assert [row[0] for row in rows] == list(range(1, len(X) + 1))
+    kept = np.array([row[1 : m + 1] for row in rows], dtype=float)
+    assert_array_equal(kept, X)
+    assert_array_equal(np.array([row[m + 1] for row in rows]), model.predict(X))
+    probability = np.array([row[m + 2 :] for row in rows], dtype=float)
+    assert_allclose(probability, model.predict_proba(X), atol=1e-12)
+
+
+@pytest.mark.parametrize("n_classes", [1, 2, 3])
+@pytest.mark.parametrize("name", [name for name in MODELS if name != "axes"])
+@pytest.mark.parametrize("database", DATABASES)
+def test_sql_gives_the_same_answers(database, name, n_classes):
+    model, X = fit(name, n_classes, n_rows=60)
+    rows = np.vstack([X[:20], X[60:80]])
+    assert_sql(DATABASES[database], model, rows)
+
+
+@pytest.mark.parametrize("database", DATABASES)
+def test_sql_quotes_names_and_labels(database):
+    pd = pytest.importorskip("pandas")
+    X, y = make_table(n_columns=4, n_classes=4, n_rows=60)
+    frame = pd.DataFrame(X, columns=NASTY)
+    model = LHTClassifier(max_depth=3).fit(frame, np.array(NASTY)[y])
+    table = 'my "table"; --'
+    names, rows = DATABASES[database](to_sql(model, table), table, NASTY, X)
+    assert names[1:6] == [*NASTY, "label"]
+    assert [row[5] for row in rows] == model.predict(frame).tolist()
+
+
+def test_sql_takes_other_columns_and_schemas():
+    model, X = fit("tree", n_rows=60)
+    columns = [f"column {j}" for j in range(6)]
+    statement = to_sql(model, ("main", "rows"), columns=columns)
+    _, rows = ask_sqlite(statement, "rows", columns, X[:9])
+    assert [row[7] for row in rows] == model.predict(X[:9]).tolist()
+
+
+def test_sql_refuses_what_it_cannot_hold(monkeypatch):
+    model, _ = fit("tree")
+    with pytest.raises(ValueError, match="columns must name the 6 columns of the model, got 2"):
+        to_sql(model, "rows", columns=["a", "b"])
+    for table in ("", [], [3], "a\0b"):
+        with pytest.raises(ValueError, match=r"table must be|is no name"):
+            to_sql(model, table)
+    monkeypatch.setattr(lhtree.export.sql, "MOST_NUMBERS", 10)
+    with pytest.raises(ValueError, match="numbers, more than the 10 that one statement can take"):
+        to_sql(model, "rows")
+    X, y = make_table(n_classes=2)
+    monkeypatch.undo()
+    with pytest.raises(ValueError, match="null character"):
+        to_sql(LHTClassifier().fit(X, np.array(["a\0b", "c"])[y]), "rows")
+
+
+@pytest.mark.parametrize(
+    "export", [to_onnx, to_c, lambda model: to_sql(model, "t")], ids=["onnx", "c", "sql"]
+)
+def test_what_is_no_fitted_model_is_refused(export):
+    with pytest.raises(ValueError, match="not fitted"):
+        export(LHTClassifier())
+    with pytest.raises(TypeError, match="model must be a fitted LHTClassifier"):
+        export("text")
