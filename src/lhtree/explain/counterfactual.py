@@ -16,6 +16,7 @@ from lhtree.tree import Floats
 
 MAX_STATES = 20_000  # polytopes visited for a proof
 N_TRIALS = 20_000  # rows predicted in a search without proof
+N_PLANES = 32  # first splits that such a search starts across: more would use it up
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,7 +100,8 @@ def nearest_counterfactual(
     integers : list of str or int, default=None
         Features whose value must be an integer.
     start : array-like of shape (n_rows, n_features), default=None
-        Rows from which a search without proof may start, such as training rows.
+        Rows from which a search without proof starts, such as near rows of other
+        classes; None lets it start across the first splits of some trees.
     max_states : int, default=20000
         Most polytopes to visit for a proof.
     n_trials : int, default=20000
@@ -149,18 +151,19 @@ def can_be_proven(model: Any) -> bool:
 
 
 def _find_starts(question: Question, start: Any) -> Floats:
-    """Return moves to start from: to given rows, and across the planes at the roots."""
+    """Return moves to start from: to given rows, or across the planes at some roots."""
     forest, free = question.model.forest_, question.free
-    z = reading.standardize(forest, question.row[np.newaxis])[0]
-    normal = np.zeros((len(forest), forest.n_features))
-    for tree in forest:
-        feature, weight, *_ = tree.terms(0)
-        normal[tree.number, feature] = weight
-    moves = [normal[:, free], -normal[:, free]]
     if start is not None:
+        z = reading.standardize(forest, question.row[np.newaxis])[0]
         rows = reading.standardize(forest, question.model.encode_rows(start))
-        moves.insert(0, np.nan_to_num(rows[:, free] - z[free]))
-    return np.concatenate(moves)
+        moves: Floats = np.nan_to_num(rows[:, free] - z[free])
+        return moves
+    trees = list(forest)[:: max(len(forest) // N_PLANES, 1)]
+    normal = np.zeros((len(trees), forest.n_features))
+    for tree, row in zip(trees, normal, strict=True):
+        feature, weight, *_ = tree.terms(0)
+        row[feature] = weight
+    return np.concatenate([normal[:, free], -normal[:, free]])
 
 
 def _answer(

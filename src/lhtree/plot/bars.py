@@ -8,6 +8,7 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from lhtree.explain import class_importances, explain_rows, reading
+from lhtree.explain.values import describe_values
 from lhtree.plot.canvas import (
     DOWN,
     FAINT,
@@ -121,7 +122,10 @@ def plot_contributions(
     label = model.predict(X)[0] if target is None else target
     k = reading.find_class(model, label)
     total = explained.by_feature()
-    names = _name_values(explained, total.column_names)
+    names = [
+        f"{shorten(name)} = {shorten(value)}"
+        for name, value in zip(total.column_names, describe_values(explained, 0), strict=True)
+    ]
     steps = _choose_steps(names, total.contribution[0, k], check_count("n_features", n_features))
     base, vote = float(total.base[k]), float(total.vote[0, k])
     ax = find_axes(ax, (6.4, 1.6 + 0.3 * (len(steps) + 2)))
@@ -144,20 +148,6 @@ def _find_row(x: Any) -> Any:
             f"x must be one row, got the shape {shape}; give X[[i]], or X.iloc[[i]] of a frame."
         )
     return x
-
-
-def _name_values(explained: Any, feature_names: list[str]) -> list[str]:
-    """Return each feature with its value, where it is one column."""
-    names = []
-    for j, name in enumerate(feature_names):
-        columns = np.flatnonzero(explained.source == j)
-        if len(columns) == 1:
-            value = explained.table[0, columns[0]]
-            names.append(f"{shorten(name)} = {'missing' if np.isnan(value) else f'{value:.4g}'}")
-        else:  # the columns of a category: name the one that is on
-            on = columns[explained.table[0, columns] > 0]
-            names.append(shorten(explained.column_names[on[0]] if len(on) else name, 36))
-    return names
 
 
 def _choose_steps(names: list[str], contribution: Any, n_features: int) -> list[tuple[str, float]]:

@@ -1,0 +1,189 @@
+"""A fitted model as one self-contained HTML page."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import lhtree
+from lhtree.explain import reading
+from lhtree.explain.counterfactual import can_be_proven
+from lhtree.files import write_atomically
+from lhtree.report import rows, summary, trees
+from lhtree.report.metrics import Metrics, find_metrics
+from lhtree.report.render import render
+from lhtree.tree import Floats, Ints
+
+__all__ = ["write_report"]
+
+MOST_COUNTED = 20_000  # rows in the distributions of splits
+
+
+def write_report(
+    model: Any,
+    X: Any,
+    y: Any,
+    path: str | os.PathLike[str],
+    *,
+    title: str | None = None,
+    max_trees: int = 30,
+    max_rows: int = 200,
+) -> Path:
+    """Write a page about a model and what it makes of some rows.
+
+    The page shows how well the model predicts the rows, its trees split by split, what
+    it relies on, and why it answers as it does for single rows. It is one HTML file
+    that loads nothing from anywhere, for any current browser.
+
+    Parameters
+    ----------
+    model : LHTClassifier or LHForestClassifier
+        A fitted model.
+    X : array-like of shape (n_rows, n_features)
+        Rows with the columns of the training data; better ones that it was not fitted on.
+    y : array-like of shape (n_rows,)
+        Their classes.
+    path : str or path
+        Where to write. A file that is there is replaced once the new one is complete.
+    title : str, default=None
+        Heading of the page.
+    max_trees : int, default=30
+        Of more trees, the first ones are shown.
+    max_rows : int, default=200
+        Of more rows, so many are explained: up to one half of them wrongly predicted
+        ones, all at even steps. Metrics are over all rows.
+
+    Returns
+    -------
+    pathlib.Path
+        Where the page is. It says what was left out.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> from sklearn.datasets import load_wine
+    >>> from lhtree import LHTClassifier
+    >>> from lhtree.report import write_report
+    >>> X, y = load_wine(return_X_y=True, as_frame=True)
+    >>> with TemporaryDirectory() as folder:
+    ...     path = write_report(
+    ...         LHTClassifier().fit(X, y), X, y, f"{folder}/wine.html", max_rows=5
+    ...     )
+    ...     path.name, path.stat().st_size < 5_000_000
+    ('wine.html', True)
+    """
+    reading.check_model(model)
+    max_trees = reading.check_number("max_trees", max_trees, 1, np.iinfo(np.int64).max)
+    max_rows = reading.check_number("max_rows", max_rows, 1, np.iinfo(np.int64).max)
+    if title is not None and not isinstance(title, str):
+        raise TypeError(f"title must be a string or None, got {title!r}.")
+    place = _check_path(path)
+    table = model.encode_rows(X)
+    labels = reading.check_labels(model, y, len(table))
+    code = np.searchsorted(model.classes_, labels)
+    probability = model.predict_proba(X)
+    number = rows.choose_rows(code, probability.argmax(axis=1), max_rows)
+    shown = list(model.forest_)[:max_trees]
+    metrics = find_metrics(code, probability)
+    data = _collect_data(model, X, table, code, probability, number, shown)
+    context = _collect_context(model, title, metrics, len(table), len(number), len(shown))
+    write_atomically(place, render(context, data))
+    return place
+
+
+def _check_path(path: str | os.PathLike[str]) -> Path:
+    """Refuse what cannot be written, before the work."""
+    place = Path(path)
+    if place.is_dir():
+        raise IsADirectoryError(f"path={str(path)!r} is a folder; give the name of a file in it.")
+    if not place.parent.is_dir():
+        raise FileNotFoundError(
+            f"path={str(path)!r} lies in a folder that does not exist; make {place.parent} first."
+        )
+    return place
+
+
+def _collect_data(
+    model: Any,
+    X: Any,
+    table: Any,
+    code: Ints,
+    probability: Floats,
+    number: Ints,
+    shown: list[Any],
+) -> dict[str, Any]:
+    """Return what the scripts of the page read."""
+    counted = _choose_counted(len(table), number)
+    Z = reading.standardize(model.forest_, table[counted])
+    position = np.searchsorted(counted, number)
+    return {
+        "classes": [str(label) for label in model.classes_],
+        "columns": list(model.column_names_),
+        "deviation": [trees.cut_digits(v) for v in model.forest_.column_deviation.tolist()],
+        "trees": [trees.describe_tree(model, tree, Z, code[counted], position) for tree in shown],
+        "rows": rows.describe_rows(model, X, code, probability, number),
+        "probabilityNote": "What predict_proba answers; it is made of the votes of all classes.",
+    }
+
+
+def _choose_counted(n_rows: int, number: Ints) -> Ints:
+    """Return the rows to count in distributions: all, or many and those explained."""
+    if n_rows <= MOST_COUNTED:
+        return np.arange(n_rows)
+    return np.union1d((np.arange(MOST_COUNTED) * n_rows) // MOST_COUNTED, number)
+
+
+def _collect_context(
+    model: Any, title: str | None, metrics: Metrics, n_rows: int, n_explained: int, n_shown: int
+) -> dict[str, Any]:
+    """Return what the template of the page reads."""
+    labels = [str(label) for label in model.classes_]
+    return {
+        "title": title or f"{type(model).__name__} on {n_rows:,} rows",
+        "version": lhtree.__version__,
+        "model": summary.describe_model(model),
+        "metrics": metrics,
+        "n_rows": n_rows,
+        "n_classes": len(labels),
+        "class_table": summary.list_classes(labels, metrics),
+        "confusion": summary.describe_confusion(labels, metrics),
+        "calibration": summary.list_calibration(metrics),
+        "importances": summary.describe_importances(model),
+        "left_out": _list_left_out(model, n_rows, n_explained, n_shown),
+    }
+
+
+def _list_left_out(model: Any, n_rows: int, n_explained: int, n_shown: int) -> list[str]:
+    """Return what the page does not show, one sentence each."""
+    notes = []
+    n_trees, n_columns = len(model.forest_), model.forest_.n_features
+    if n_shown < n_trees:
+        notes.append(f"Trees: the first {n_shown:,} of {n_trees:,} are shown.")
+    if n_explained < n_rows:
+        notes.append(
+            f"Rows: {n_explained:,} of {n_rows:,} are explained, up to one half of them wrongly "
+            "predicted ones, taken at even steps. Metrics are over all rows."
+        )
+    if not can_be_proven(model):
+        notes.append(
+            "Nearest other answers come from a short search; "
+            "lhtree.explain.nearest_counterfactual searches longer."
+        )
+    if n_rows > MOST_COUNTED:
+        notes.append(
+            f"Distributions of splits: {MOST_COUNTED:,} of the {n_rows:,} rows, at even steps."
+        )
+    if n_columns > trees.N_TERMS:
+        notes.append(
+            f"Weights, slopes and contributions: the {trees.N_TERMS} strongest of {n_columns:,}."
+        )
+    if n_columns > summary.N_FEATURES:
+        notes.append(f"Importances: the {summary.N_FEATURES} largest of {n_columns:,}.")
+    if model.n_classes_ > summary.N_CLASSES:
+        notes.append(
+            f"Tables of classes: the {summary.N_CLASSES} most frequent of {model.n_classes_:,}."
+        )
+    return notes

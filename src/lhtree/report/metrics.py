@@ -1,0 +1,79 @@
+"""How well a model answers: the numbers of the report's summary."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from lhtree.tree import Floats, Ints
+
+N_BINS = 10  # of probabilities, for calibration
+
+
+@dataclass(frozen=True, eq=False)
+class Metrics:
+    """Quality of predictions on some rows."""
+
+    accuracy: float
+    baseline: float  # accuracy of always naming the most frequent class
+    log_loss: float
+    brier: float
+    calibration_error: float
+    confusion: Ints  # (true class, predicted class)
+    precision: Floats  # per class; NaN where nothing was predicted
+    recall: Floats  # per class; NaN where there is no row
+    f1: Floats
+    bin_count: Ints  # rows by the probability of their predicted class
+    bin_probability: Floats  # mean of it; NaN in an empty bin
+    bin_accuracy: Floats
+
+
+def find_metrics(code: Ints, probability: Floats) -> Metrics:
+    """Compare class codes with predicted probabilities.
+
+    Parameters
+    ----------
+    code : ndarray of shape (n_rows,)
+        True classes.
+    probability : ndarray of shape (n_rows, n_classes)
+        Predicted probabilities; the largest of a row is its prediction.
+    """
+    n_rows, n_classes = probability.shape
+    predicted = probability.argmax(axis=1)
+    confusion = np.bincount(n_classes * code + predicted, minlength=n_classes**2)
+    confusion = confusion.reshape(n_classes, n_classes)
+    is_right = predicted == code
+    true_share = probability[np.arange(n_rows), code]
+    smallest = np.finfo(probability.dtype).eps  # as scikit-learn clips
+    top = probability.max(axis=1)
+    bin_count, bin_probability, bin_accuracy = _find_calibration(top, is_right)
+    gap = np.abs(bin_probability - bin_accuracy)
+    hit = confusion.diagonal()
+    with np.errstate(invalid="ignore"):
+        precision, recall = hit / confusion.sum(axis=0), hit / confusion.sum(axis=1)
+        f1 = 2 * hit / (confusion.sum(axis=0) + confusion.sum(axis=1))
+    return Metrics(
+        accuracy=float(is_right.mean()),
+        baseline=float(confusion.sum(axis=1).max() / n_rows),
+        log_loss=float(-np.log(np.clip(true_share, smallest, 1)).mean()),
+        brier=float((np.square(probability).sum(axis=1) - 2 * true_share + 1).mean()),
+        calibration_error=float(np.nansum(gap * bin_count) / n_rows),
+        confusion=confusion,
+        precision=precision,
+        recall=recall,
+        f1=f1,
+        bin_count=bin_count,
+        bin_probability=bin_probability,
+        bin_accuracy=bin_accuracy,
+    )
+
+
+def _find_calibration(top: Floats, is_right: Floats) -> tuple[Ints, Floats, Floats]:
+    """Return per bin of probabilities: rows, mean probability, accuracy."""
+    place = np.minimum((top * N_BINS).astype(np.int64), N_BINS - 1)
+    count = np.bincount(place, minlength=N_BINS)
+    with np.errstate(invalid="ignore"):
+        probability = np.bincount(place, top, N_BINS) / count
+        accuracy = np.bincount(place, is_right, N_BINS) / count
+    return count, probability, accuracy

@@ -1,0 +1,72 @@
+"""From data to one self-contained page."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import math
+import re
+from importlib import resources
+from typing import Any
+
+try:
+    import jinja2
+    from markupsafe import Markup
+except ImportError as error:
+    raise ImportError("lhtree.report needs Jinja2: pip install 'lhtree[report]'.") from error
+
+SCRIPTS = ("dom.js", "charts.js", "tree.js", "why.js", "main.js")
+
+
+def render(context: dict[str, Any], data: dict[str, Any]) -> str:
+    """Return the page: the template with everything that it needs inside."""
+    style = _read("style.css")
+    script = "\n".join(['"use strict";', "(() => {", *map(_read, SCRIPTS), "})();", ""])
+    environment = jinja2.Environment(
+        loader=jinja2.FunctionLoader(_read),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.policies["json.dumps_kwargs"] = {
+        "separators": (",", ":"),
+        "allow_nan": False,
+        "ensure_ascii": False,
+    }
+    environment.filters["soft"] = _soften
+    environment.filters["percent"] = _format_percent
+    environment.filters["decimal"] = _format_decimal
+    page = environment.get_template("report.html").render(
+        **context,
+        data=data,
+        # Our own files, the only text on the page that is not escaped.
+        style=Markup(style),
+        script=Markup(script),
+        style_digest=_digest(style),
+        script_digest=_digest(script),
+    )
+    return str(page)
+
+
+def _read(name: str) -> str:
+    """Return the text of a file of the page."""
+    return resources.files("lhtree.report").joinpath("page", name).read_text(encoding="utf-8")
+
+
+def _digest(text: str) -> str:
+    """Return what a Content-Security-Policy calls a text."""
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+def _soften(name: str) -> Markup:
+    """Return an escaped name that may be broken after its separators."""
+    return Markup("<wbr>").join(re.split(r"(?<=[_/.:=-])", name))
+
+
+def _format_percent(value: float) -> str:
+    return "none" if math.isnan(value) else f"{100 * value:.1f} %"
+
+
+def _format_decimal(value: float, n_digits: int = 3) -> str:
+    return "none" if math.isnan(value) else f"{value:.{n_digits}f}"

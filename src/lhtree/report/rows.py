@@ -1,0 +1,158 @@
+"""Why the model answers as it does for some rows, as plain data."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lhtree.explain import Explanation, explain_rows, nearest_counterfactual, reading
+from lhtree.explain.counterfactual import can_be_proven
+from lhtree.explain.values import describe_values
+from lhtree.tree import Floats, Ints
+
+N_TERMS = 10  # contributions per row and class, and changes of a counterfactual
+UNIT = 10_000  # contributions are whole multiples of 1 / UNIT, so that they add up in print
+N_STARTS = 8  # near rows of other classes, from which a counterfactual is sought
+MAX_STATES = 2_000  # polytopes visited per row to prove a counterfactual
+N_ANSWERS = 400_000  # trees asked per row without proof
+
+
+def choose_rows(code: Ints, predicted: Ints, max_rows: int) -> Ints:
+    """Return the rows to explain: up to one half of them wrong, all spread evenly."""
+    wrong, right = np.flatnonzero(predicted != code), np.flatnonzero(predicted == code)
+    if len(code) <= max_rows:
+        return np.arange(len(code))
+    n_wrong = min(len(wrong), max(max_rows // 2, max_rows - len(right)))
+    chosen = [_spread(wrong, n_wrong), _spread(right, max_rows - n_wrong)]
+    return np.sort(np.concatenate(chosen))
+
+
+def _spread(position: Ints, n: int) -> Ints:
+    """Return `n` of the positions at even steps."""
+    return position[(np.arange(n) * len(position)) // max(n, 1)]
+
+
+def describe_rows(
+    model: Any, X: Any, code: Ints, probability: Floats, number: Ints
+) -> list[dict[str, Any]]:
+    """Return the chosen rows with contributions and counterfactuals.
+
+    Parameters
+    ----------
+    model : classifier
+        A fitted model.
+    X : array-like
+        All rows.
+    code, probability : ndarrays
+        True classes and predicted probabilities of all rows.
+    number : ndarray of int
+        Positions of the rows to describe.
+    """
+    explanation = explain_rows(model, take_rows(X, number))
+    total = explanation.by_feature()
+    predicted = probability.argmax(axis=1)
+    starts = _find_starts(model, np.asarray(explanation.table), predicted[number])
+    rows = []
+    for i, k in enumerate(number):
+        why = [_describe_vote(total, i, target) for target in range(model.n_classes_)]
+        named = sorted({feature for each in why for feature in each[1]})
+        text = describe_values(explanation, i)
+        rows.append(
+            {
+                "number": int(k),
+                "true": int(code[k]),
+                "predicted": int(predicted[k]),
+                "proba": [round(value, 4) for value in probability[k].tolist()],
+                "values": {j: f"{total.column_names[j]} = {text[j]}" for j in named},
+                "why": why,
+                "counterfactual": _describe_counterfactual(
+                    model, take_rows(X, number[i : i + 1]), take_rows(X, number[starts[i]]), text
+                ),
+            }
+        )
+    return rows
+
+
+def take_rows(X: Any, number: Ints) -> Any:
+    """Return some rows of a table in its own form."""
+    if hasattr(X, "iloc"):
+        return X.iloc[number]
+    if hasattr(X, "columns") and hasattr(X, "__getitem__"):  # polars
+        return X[number.tolist()]
+    return (X if hasattr(X, "shape") else np.asarray(X))[number]
+
+
+def _describe_vote(total: Explanation, row: int, target: int) -> list[Any]:
+    """Return base, features, what they add, number and sum of the others, vote.
+
+    All are whole multiples of 1 / UNIT and add up exactly.
+    """
+    contribution = total.contribution[row, target]
+    order = np.argsort(-np.abs(contribution), kind="stable")
+    order = order[np.abs(contribution[order]) >= 0.5 / UNIT]
+    shown, others = order[:N_TERMS], order[N_TERMS:]
+    base = round(UNIT * float(total.base[target]))
+    vote = round(UNIT * float(total.vote[row, target]))
+    parts = np.append(contribution[shown], contribution.sum() - contribution[shown].sum())
+    whole = round_to_sum(UNIT * parts, vote - base)
+    n_other = len(contribution) - len(shown) if whole[-1] or len(others) else 0
+    return [base, shown.tolist(), whole[:-1], n_other, whole[-1], vote]
+
+
+def round_to_sum(value: Floats, total: int) -> list[int]:
+    """Round numbers so that they add up to `total`, which is near to their sum.
+
+    Each moves by less than one, if `total` is their sum rounded: those with the largest
+    remainders are rounded up. What is more goes to the last.
+    """
+    whole = np.floor(value).astype(np.int64)
+    n_up = total - int(whole.sum())
+    if 0 <= n_up <= len(whole):
+        whole[np.argsort(whole - value, kind="stable")[:n_up]] += 1
+    else:
+        whole[-1] += n_up
+    return [int(each) for each in whole]
+
+
+def _find_starts(model: Any, table: NDArray[Any], predicted: Ints) -> list[Ints]:
+    """Return for each row the nearest ones that are predicted as another class."""
+    Z = np.nan_to_num(reading.standardize(model.forest_, table))
+    square = np.square(Z).sum(axis=1)
+    distance = square[:, np.newaxis] - 2 * Z @ Z.T + square
+    distance[predicted[:, np.newaxis] == predicted] = np.inf
+    nearest = np.argsort(distance, axis=1, kind="stable")[:, :N_STARTS]
+    return [near[np.isfinite(distance[i, near])] for i, near in enumerate(nearest)]
+
+
+def _describe_counterfactual(model: Any, x: Any, start: Any, text: list[str]) -> dict[str, Any]:
+    answer = nearest_counterfactual(
+        model,
+        x,
+        start=start if len(start) else None,
+        max_states=MAX_STATES if can_be_proven(model) else 0,
+        n_trials=max(N_ANSWERS // len(model.forest_), 200),
+    )
+    if not answer.found:
+        return {"predicted": None, "message": answer.message}
+    order = _sort_changes(model, answer.change)
+    changes = [
+        [answer.feature_names[j], text[j], f"{float(text[j]) + answer.change[j]:.5g}"]
+        for j in order[:N_TERMS]
+    ]
+    return {
+        "predicted": reading.find_class(model, answer.prediction),
+        "message": answer.message,
+        "changes": changes,
+        "n_other": max(len(order) - N_TERMS, 0),
+    }
+
+
+def _sort_changes(model: Any, change: Floats) -> NDArray[np.int64]:
+    """Return the changed features, the largest change in standardised units first."""
+    deviation = np.ones(len(change))
+    deviation[reading.find_source(model)] = model.forest_.column_deviation
+    size = np.abs(np.nan_to_num(change)) / deviation
+    order = np.argsort(-size, kind="stable")
+    return order[size[order] > 0]
