@@ -11,6 +11,7 @@ import lhtree
 import reference
 from lhtree import LHForestClassifier, check_forest, members, shrinkage
 from lhtree.calibration import fit_exponent
+from lhtree.rows import TrainingRows
 from lhtree.vote import normalize_scores
 
 
@@ -167,22 +168,39 @@ def test_shares_move_towards_those_above(three, strength):
     assert_array_equal(plain.predict_proba(X), model.predict_proba(X))
 
 
-def test_out_of_bag_votes_choose_the_shrinkage(noisy, three):
+def find_left_out_error(strength, X, y, n_members):
+    """Return squared errors of out-of-bag votes, row by row."""
+    model = LHForestClassifier(n_members, shrinkage=strength, oob_score=True, random_state=0)
+    return np.square(model.fit(X, y).oob_decision_function_ - np.eye(2)[y]).sum(axis=1)
+
+
+@pytest.mark.filterwarnings("ignore:.*seen by every member:UserWarning")
+def test_out_of_bag_votes_choose_the_shrinkage(noisy):
     X, y = noisy
-    model = LHForestClassifier(50, random_state=0).fit(X, y)
+    model = LHForestClassifier(40, random_state=0).fit(X, y)
+    is_out = np.ones((40, len(y)), dtype=bool)
+    for i in range(40):
+        is_out[i, reference.draw_rows(model._seed, i, 600, 480, False)[0]] = False
+    half, whole = is_out[:20].sum(axis=0), is_out.sum(axis=0)
+    kept = half > 0
     errors = []
     for strength in shrinkage.STRENGTHS:
-        fixed = LHForestClassifier(50, shrinkage=strength, oob_score=True, random_state=0)
-        proba = fixed.fit(X, y).oob_decision_function_
-        errors.append(np.square(proba - np.eye(2)[y]).sum())
+        few, every = (find_left_out_error(strength, X, y, t)[kept] for t in (20, 40))
+        # Per row: a constant, plus another one divided by the number of votes.
+        slope = (few - every).sum() / (1 / half[kept] - 1 / whole[kept]).sum()
+        errors.append((every - slope * (1 / whole[kept] - 1 / 40)).sum())
     chosen = shrinkage.STRENGTHS.index(model.shrinkage_)
-    assert errors[chosen] <= 1.01 * min(errors)
-    assert all(error > 1.01 * min(errors) for error in errors[:chosen])
-    assert model.shrinkage_ >= 10  # labels are noisy
+    assert chosen == np.argmin(errors)
+    assert model.shrinkage_ > 0  # labels are noisy
+
+
+def test_shrinkage_is_zero_where_nothing_can_choose_it(noisy):
+    X, y = noisy
     assert LHForestClassifier(10, preset="paper").fit(X, y).shrinkage_ == 0
     assert LHForestClassifier(10, max_samples=None).fit(X, y).shrinkage_ == 0
-    one = LHForestClassifier(1, bootstrap=True, max_samples=50_000, random_state=0).fit(X, y)
-    assert one.shrinkage_ == 0  # nothing was left out
+    assert LHForestClassifier(1).fit(X, y).shrinkage_ == 0
+    all_drawn = LHForestClassifier(2, bootstrap=True, max_samples=50_000, random_state=0)
+    assert all_drawn.fit(X, y).shrinkage_ == 0
 
 
 def test_shrinkage_helps_where_labels_are_noisy(noisy):
@@ -194,10 +212,14 @@ def test_shrinkage_helps_where_labels_are_noisy(noisy):
     assert fit["auto"].oob_score_ > fit[0].oob_score_ + 0.01
 
 
-def test_a_weighted_row_counts_in_the_choice():
+def test_the_error_counts_rows_by_their_weight():
     proba, code = np.array([[0.2, 0.8], [0.6, 0.4]]), np.array([1, 1], dtype=np.int32)
-    assert_allclose(shrinkage.measure_error(proba, code, None), 0.08 + 0.72)
-    assert_allclose(shrinkage.measure_error(proba, code, np.array([3.0, 1.0])), 0.24 + 0.72)
+    error = shrinkage.measure_error(proba, code)
+    assert_allclose(error, [0.08, 0.72])
+    same = (np.array([1, 2]),) * 2
+    for weight in ([1.0, 1.0], [3.0, 1.0]):
+        found = shrinkage.extrapolate_error((error, error), same, 2, np.array(weight))
+        assert_allclose(found, weight @ error)
 
 
 # ---- Probabilities
@@ -262,20 +284,22 @@ def test_calibration_needs_memberships_and_rows_left_out(three):
         LHForestClassifier(3, calibration="oob", max_samples=None).fit(*three)
 
 
-def test_the_reference_draws_what_is_left_out(three):
-    """Out-of-bag voters are counted on the rows that the definition leaves out."""
+def test_judges_are_every_so_manieth_row(three):
     X, y = three
     model = LHForestClassifier(5, random_state=0).fit(X, y)
-    n_voters = np.full(len(X), 5)
+    is_out = np.ones((5, len(y)), dtype=bool)
     for i in range(5):
-        n_voters[reference.draw_rows(model._seed, i, 400, 320, False)[0]] -= 1
-    from lhtree.rows import TrainingRows
-
+        is_out[i, reference.draw_rows(model._seed, i, 400, 320, False)[0]] = False
+    whole = model._find_left_out()
+    assert_array_equal(whole.n_voters, is_out.sum(axis=0))
     rows = TrainingRows(X, y.astype(np.int32), None, np.arange(len(X)))
-    assert_array_equal(model._vote_left_out(rows)[1], n_voters)
-    few = model._vote_left_out(rows, 100)[1]
-    assert_array_equal(few[::4], n_voters[::4])
-    assert np.count_nonzero(few) == np.count_nonzero(n_voters[::4])
+    for step in (1, 3, 7):
+        some, left_out = rows.take_every(step), whole.take_every(step)
+        assert_array_equal(some.number, np.arange(0, 400, step))
+        assert_array_equal(left_out.n_voters, is_out[:, ::step].sum(axis=0))
+        assert_array_equal(
+            model._vote_left_out(some.X, left_out), model._vote_left_out(X, whole)[::step]
+        )
 
 
 def test_a_saved_model_keeps_its_calibration_and_shrinkage(noisy, tmp_path):

@@ -19,7 +19,7 @@ from lhtree import _core, calibration, members, parameters, shrinkage
 from lhtree.columns import Columns, find_columns
 from lhtree.frames import is_frame, is_numeric
 from lhtree.progress import Progress
-from lhtree.rows import TrainingRows, check_overflow, keep_positive, weigh_classes
+from lhtree.rows import LeftOut, TrainingRows, check_overflow, keep_positive, weigh_classes
 from lhtree.tree import (
     CONTRASTS,
     NO_MAX_DEPTH,
@@ -45,7 +45,7 @@ except ImportError:
 
 
 SMALL_INPUT = 2**16  # numbers; for more, scikit-learn's own checks are as fast
-MOST_JUDGES = 10_000  # rows whose out-of-bag votes decide on members and shrinkage
+MOST_JUDGES = 5_000  # rows whose out-of-bag votes decide on members and shrinkage
 
 
 class Draw(NamedTuple):
@@ -291,9 +291,9 @@ class HyperplaneTrees(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             scores.append(self._find_left_out_accuracy(rows))
 
     def _find_left_out_accuracy(self, rows):
-        score, n_voters = self._vote_left_out(rows, MOST_JUDGES)
-        is_right = score.argmax(axis=1) == rows.code
-        return float(np.average(is_right, weights=(n_voters > 0) * rows.counts))
+        some, left_out = self._find_judges(rows)
+        is_right = self._vote_left_out(some.X, left_out).argmax(axis=1) == some.code
+        return float(np.average(is_right, weights=(left_out.n_voters > 0) * some.counts))
 
     def _shrink(self, rows):
         """Move the shares of small nodes towards those above, as `shrinkage` says."""
@@ -306,55 +306,65 @@ class HyperplaneTrees(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         self.forest_ = shrinkage.shrink(self.forest_, self.shrinkage_)
 
     def _choose_strength(self, rows):
-        plain, errors = self.forest_, []
+        """Return the strength that suits the out-of-bag votes; see `shrinkage`."""
+        plain, t = self.forest_, self._n_members
+        some, whole = self._find_judges(rows)
+        _, half = self._find_judges(rows, t // 2)
+        is_judge = half.n_voters > 0
+        errors = []
         for strength in shrinkage.STRENGTHS:
             self.forest_ = shrinkage.shrink(plain, strength)
-            score, n_voters = self._vote_left_out(rows, MOST_JUDGES)
-            judge = np.flatnonzero(n_voters)
-            weight = None if rows.weight is None else rows.weight[judge]
-            proba = normalize_scores(score[judge])
-            errors.append(shrinkage.measure_error(proba, rows.code[judge], weight))
+            error = [
+                shrinkage.measure_error(
+                    normalize_scores(self._vote_left_out(some.X, left_out)), some.code
+                )[is_judge]
+                for left_out in (half, whole)
+            ]
+            voters = half.n_voters[is_judge], whole.n_voters[is_judge]
+            errors.append(shrinkage.extrapolate_error(error, voters, t, some.counts[is_judge]))
         self.forest_ = plain
         return shrinkage.choose_strength(errors)
 
     def _calibrate(self, rows):
         """Set `calibration_` from the votes of the members that left a row out."""
-        score, n_voters = self._vote_left_out(rows)
-        is_voted = n_voters > 0
-        half_vote = calibration.HALF_VOTE / n_voters[is_voted, np.newaxis]
+        left_out = self._find_left_out()
+        score, is_voted = self._vote_left_out(rows.X, left_out), left_out.n_voters > 0
+        half_vote = calibration.HALF_VOTE / left_out.n_voters[is_voted, np.newaxis]
         weight = None if rows.weight is None else rows.weight[is_voted]
         exponent = calibration.fit_exponent(
             np.log(score[is_voted] + half_vote), rows.code[is_voted], weight
         )
         self.calibration_ = np.array([calibration.HALF_VOTE / self._n_members, exponent])
 
-    def _vote_left_out(self, rows, most_rows=None):
-        """Return scores by the members that left a row out, and their number.
-
-        With `most_rows` only every so manieth row is asked; the others have no voter.
-        """
+    def _find_left_out(self, n_members=None):
+        """Return which rows the first members left out; None: all members."""
         n_threads = parameters.count_threads(self.n_jobs)
-        left_out, n_voters = _core.find_left_out(
-            self._seed, self._n_members, *self._draw, n_threads
-        )
-        if most_rows is not None and len(rows.X) > most_rows:
-            is_asked = np.arange(64 * left_out.shape[1]) % -(-len(rows.X) // most_rows) == 0
-            left_out &= np.packbits(is_asked, bitorder="little").view("<u8")
-            n_voters = np.where(is_asked[: len(rows.X)], n_voters, 0)
+        n = self._n_members if n_members is None else n_members
+        left_out = LeftOut(*_core.find_left_out(self._seed, n, *self._draw, n_threads))
         reader = parameters.find_reader_of_left_out(self)
-        if reader and not n_voters.any():
+        if reader and n_members is None and not left_out.n_voters.any():
             raise ValueError(
                 f"{reader} needs rows that are left out, but every member drew all "
-                f"{len(rows.X)} rows; use a smaller max_samples."
+                f"{self._draw.n_rows} rows; use a smaller max_samples."
             )
-        sums = self._vote(rows.X, left_out=left_out)
-        n_answers = np.maximum(n_voters, 1)[:, np.newaxis]
-        return find_scores(sums, n_answers, by_margin=self.voting == "margin"), n_voters
+        return left_out
+
+    def _find_judges(self, rows, n_members=None):
+        """Return some of the rows, evenly spread, and which of the first members left them out."""
+        step = -(-len(rows.X) // MOST_JUDGES)
+        return rows.take_every(step), self._find_left_out(n_members).take_every(step)
+
+    def _vote_left_out(self, X, left_out):
+        """Return the scores of rows by the members that left them out."""
+        bits = left_out.pad(self._n_members)
+        n_voters = np.maximum(left_out.n_voters, 1)[:, np.newaxis]
+        by_margin = self.voting == "margin"
+        return find_scores(self._vote(X, left_out=bits), n_voters, by_margin=by_margin)
 
     def _score_left_out(self, rows, n_samples):
         """Set the out-of-bag attributes from the members that did not see a row."""
-        score, n_voters = self._vote_left_out(rows)
-        is_voted = n_voters > 0
+        left_out = self._find_left_out()
+        score, is_voted = self._vote_left_out(rows.X, left_out), left_out.n_voters > 0
         if not is_voted.all():
             warnings.warn(
                 f"{np.count_nonzero(~is_voted)} rows were seen by every member and have no "

@@ -309,8 +309,8 @@ class LHForestClassifier(HyperplaneTrees):
         How strongly the shares of small nodes are moved towards those of the nodes
         above: a step from a parent of n rows to its child counts n / (n + shrinkage).
         0 leaves them as they are. "auto" with preset="accurate": the one of 0, 1, 3,
-        10, 30, 100 with the best out-of-bag accuracy, the least of equal ones (0 if no
-        row is left out). A warm start keeps the shrinkage of its first fit.
+        10, 30, 100 with the least squared error of the probabilities, estimated out of
+        bag (0 if no row is left out). A warm start keeps the shrinkage of its first fit.
     voting : {"membership", "margin"}, default="membership"
         "membership": a class's vote is the mean membership over its trees. "margin":
         memberships are weighted by the distance to the nearest hyperplane of the

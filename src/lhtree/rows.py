@@ -38,6 +38,38 @@ class TrainingRows(NamedTuple):
         """Largest weight of a row."""
         return 1.0 if self.weight is None else float(self.weight.max())
 
+    def take_every(self, step: int) -> TrainingRows:
+        """Return the rows number 0, step, 2 * step, ..."""
+        if step == 1:
+            return self
+        kept = np.arange(0, len(self.code), step)
+        weight = None if self.weight is None else self.weight[kept]
+        return TrainingRows(self.X[kept], self.code[kept], weight, self.number[kept])
+
+
+class LeftOut(NamedTuple):
+    """Which training rows the members of a forest did not see."""
+
+    bits: NDArray[np.uint64]  # (n_members, words): row i is bit i % 64 of word i // 64
+    n_voters: NDArray[np.int64]  # number of members that left each row out
+
+    def take_every(self, step: int) -> LeftOut:
+        """Keep the rows number 0, step, 2 * step, ..."""
+        if step == 1:
+            return self
+        n_voters = self.n_voters[::step]
+        octets = np.zeros((len(self.bits), 8 * -(-len(n_voters) // 64)), dtype=np.uint8)
+        for member, word in enumerate(self.bits):
+            is_out = np.unpackbits(word.astype("<u8").view(np.uint8), bitorder="little")
+            kept = np.packbits(is_out[: len(self.n_voters) : step], bitorder="little")
+            octets[member, : len(kept)] = kept
+        return LeftOut(octets.view("<u8").astype(np.uint64, copy=False), n_voters)
+
+    def pad(self, n_members: int) -> NDArray[np.uint64]:
+        """Return the bits of a forest of more members, whose others do not vote."""
+        n_silent = n_members - len(self.bits)
+        return np.pad(self.bits, ((0, n_silent), (0, 0)))
+
 
 def keep_positive(rows: TrainingRows) -> TrainingRows:
     """Drop the rows that do not count."""

@@ -15,9 +15,8 @@ from dataclasses import fields
 import numpy as np
 from numpy.typing import NDArray
 
-from lhtree.tree import Floats, Forest
+from lhtree.tree import Floats, Forest, Ints
 
-TOLERANCE = 1.01  # errors within one percent are equal
 STRENGTHS = (0.0, 1.0, 3.0, 10.0, 30.0, 100.0)  # what "auto" chooses from
 
 
@@ -56,13 +55,12 @@ def shrink(forest: Forest, strength: float) -> Forest:
 
 
 def choose_strength(errors: Sequence[float] | Floats) -> float:
-    """Return the least strength whose error is within one percent of the least.
+    """Return the strength of least error, the least of equal ones.
 
     Parameters
     ----------
     errors : sequence of float
-        Squared error of the out-of-bag probabilities for each of `STRENGTHS`; see
-        :func:`measure_error`.
+        Error of the forest for each of `STRENGTHS`; see :func:`extrapolate_error`.
 
     Returns
     -------
@@ -71,17 +69,14 @@ def choose_strength(errors: Sequence[float] | Floats) -> float:
 
     Examples
     --------
-    >>> choose_strength([0.40, 0.30, 0.21, 0.201, 0.2, 0.25])
-    10.0
+    >>> choose_strength([0.4, 0.3, 0.2, 0.2, 0.21, 0.25])
+    3.0
     """
-    is_good = np.asarray(errors) <= TOLERANCE * min(errors)
-    return STRENGTHS[int(np.argmax(is_good))]
+    return STRENGTHS[int(np.argmin(errors))]
 
 
-def measure_error(proba: Floats, code: NDArray[np.int32], weight: Floats | None) -> float:
-    """Return the sum over the rows of the squared error of their probabilities.
-
-    It adds up over parts of the rows.
+def measure_error(proba: Floats, code: NDArray[np.int32]) -> Floats:
+    """Return the squared error of each row's probabilities.
 
     Parameters
     ----------
@@ -89,14 +84,51 @@ def measure_error(proba: Floats, code: NDArray[np.int32], weight: Floats | None)
         Probabilities.
     code : ndarray of shape (n_rows,)
         Class of each row.
-    weight : ndarray of shape (n_rows,) or None
-        Weight of each row; None counts every row once.
+
+    Returns
+    -------
+    ndarray of shape (n_rows,)
+        ``sum_k (p_k - [k is the class])**2``.
+    """
+    own = proba[np.arange(len(code)), code]
+    error: Floats = (proba**2).sum(axis=1) - own**2 + (1 - own) ** 2
+    return error
+
+
+def extrapolate_error(
+    error: Sequence[Floats], n_voters: Sequence[Ints], n_members: int, weight: Floats
+) -> float:
+    """Return the error that the votes of all members would have.
+
+    Only a fifth of the members or so vote on a row out of bag, and the fewer vote, the
+    more shrinkage looks useful. The error of v votes is that of infinitely many plus
+    a constant divided by v. The constant follows from the errors of two numbers of votes.
+
+    Parameters
+    ----------
+    error : two ndarrays of shape (n_rows,)
+        Squared errors of the rows with some of the voters, and with all of them.
+    n_voters : two ndarrays of shape (n_rows,)
+        Their numbers, at least one.
+    n_members : int
+        Number of votes to extrapolate to.
+    weight : ndarray of shape (n_rows,)
+        How much each row counts.
 
     Returns
     -------
     float
-        Weighted sum of ``sum_k (p_k - [k is the class])**2``.
+        Sum over the rows; a function of sums over the rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> few, all_voters = np.array([2, 1]), np.array([4, 4])
+    >>> error = 0.3 + 1 / few, 0.3 + 1 / all_voters
+    >>> round(extrapolate_error(error, (few, all_voters), 10, np.ones(2)), 9)
+    0.8
     """
-    own = proba[np.arange(len(code)), code]
-    error = (proba**2).sum(axis=1) - own**2 + (1 - own) ** 2
-    return float(error.sum() if weight is None else weight @ error)
+    few, every = (1 / count for count in n_voters)
+    gap = float(weight @ (few - every))
+    slope = float(weight @ (error[0] - error[1])) / gap if gap > 0 else 0.0
+    return float(weight @ error[1]) - max(slope, 0.0) * float(weight @ (every - 1 / n_members))
