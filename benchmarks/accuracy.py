@@ -29,6 +29,7 @@ from lhtree import LHTClassifier
 
 RESULTS = Path(__file__).parent / "results" / "accuracy.jsonl"
 N_SEEDS = 10
+LARGE, FEW_SEEDS = 50_000, 3  # rows, and the most seeds of data sets that have more
 LIMIT = 1500.0  # seconds of CPU time for one job
 
 PAPER_PEERS = tuple(f"{name} (table 6)" for name in ("RF", "XGBoost", "LightGBM", "CatBoost"))
@@ -128,13 +129,20 @@ def estimate_cost(job: Job) -> float:
     return fixed + slope * size
 
 
+def count_seeds(name: str, n_seeds: int) -> int:
+    """Return the number of splits: one if it is given, few for the largest data sets."""
+    if ALL[name].n_train is not None:
+        return 1
+    return min(n_seeds, FEW_SEEDS) if ALL[name].n > LARGE else n_seeds
+
+
 def list_jobs(datasets: list[str], names: list[str], n_seeds: int) -> list[Job]:
     """Return the jobs, cheap ones first; after three seeds others have precedence."""
     jobs = [
         Job(name, model, seed)
         for name in datasets
         for model in names
-        for seed in range(n_seeds if ALL[name].n_train is None else 1)
+        for seed in range(count_seeds(name, n_seeds))
         if model in (*LHT, *models.DEFAULT_PEERS) or make_model(Job(name, model, 0)) is not None
     ]
 

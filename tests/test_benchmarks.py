@@ -209,4 +209,5 @@ def test_cheap_jobs_come_first_and_given_splits_run_once():
     jobs = accuracy.list_jobs(["wine", "satimage"], ["RF", "LHT beta=0.5"], 2)
     assert [job for job in jobs if job.data == "satimage"] == [("satimage", "RF", 0)]
     assert jobs[-1].data == "satimage"
+    assert [accuracy.count_seeds(name, 10) for name in ("wine", "mnist", "skin")] == [10, 1, 3]
     assert sum(job.model == "LHT beta=0.5" for job in jobs) == 2
