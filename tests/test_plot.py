@@ -143,8 +143,8 @@ def test_a_tree_shows_each_node_with_rows_and_share(model, ax):
     assert set(boxes) == {
         f"{'leaf' if left < 0 else 'split'} {node}" for node, left in enumerate(tree.left)
     }
-    texts = [text.get_text() for text in ax.texts]
-    assert f"split 0\n178 rows\n{tree.share[0]:.0%}" in texts
+    texts = [text.get_text().replace("\n", ", ") for text in ax.texts]
+    assert f"split 0, 178 rows, {tree.share[0]:.0%}" in texts
     assert ax.get_title() == "Tree 1: class_1 against the rest"
     assert not any("Cut" in text for text in texts)
     widths = [boxes[f"leaf {node}"].get_linewidth() for node in np.flatnonzero(tree.left < 0)]

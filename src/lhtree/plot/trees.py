@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -71,20 +71,32 @@ def plot_tree(model: Any, tree: int = 0, *, max_nodes: int = 60, ax: Axes | None
     target = name_class(model.classes_[which.target])
     title = f"Tree {tree}: {target} against the rest"
     ax.set_title(title, **PLAIN)
-    size = _find_font_size(ax, n_columns, n_levels)
-    _draw_edges(ax, which, layout, size)
+    lettering = _choose_lettering(ax, n_columns, n_levels)
+    _draw_edges(ax, which, layout, lettering.size)
     for i in range(len(layout.node)):
-        _draw_node(ax, which, layout, i, size)
+        _draw_node(ax, which, layout, i, lettering)
     _explain_marks(ax, which, layout, target)
     return ax
 
 
-def _find_font_size(ax: Axes, n_columns: float, n_levels: int) -> float:
-    """Return the size in points at which nine characters and three lines fill a node."""
+class Lettering(NamedTuple):
+    """How the text of a node is set."""
+
+    size: float  # in points
+    separator: str  # between number of rows and share
+
+
+def _choose_lettering(ax: Axes, n_columns: float, n_levels: int) -> Lettering:
+    """Return the larger of what fits in three short lines or in two longer ones."""
     box = ax.get_window_extent().transformed(ax.figure.dpi_scale_trans.inverted())
     width = 72 * box.width / (n_columns + 0.1) * WIDTH
     height = 72 * box.height / (n_levels + 0.35) * HEIGHT
-    return float(np.clip(min(width / 9 / 0.58, 0.74 * height / 3 / 1.2), 1, 9))
+    tall, flat = (
+        min(width / n_letters / 0.58, 0.74 * height / n_lines / 1.2)
+        for n_letters, n_lines in ((9, 3), (14, 2))
+    )
+    size = float(np.clip(max(tall, flat), 1, 9))
+    return Lettering(size, "\n" if tall >= min(flat, 9) else ", ")
 
 
 def _draw_edges(ax: Axes, tree: Tree, layout: Layout, size: float) -> None:
@@ -107,7 +119,7 @@ def _draw_edges(ax: Axes, tree: Tree, layout: Layout, size: float) -> None:
                 )
 
 
-def _draw_node(ax: Axes, tree: Tree, layout: Layout, i: int, size: float) -> None:
+def _draw_node(ax: Axes, tree: Tree, layout: Layout, i: int, lettering: Lettering) -> None:
     node, x, y = layout.node[i], layout.x[i], -float(layout.depth[i])
     is_leaf, share = tree.left[node] < 0, float(tree.share[node])
     corner = (x - WIDTH / 2, y - HEIGHT / 2)
@@ -135,21 +147,22 @@ def _draw_node(ax: Axes, tree: Tree, layout: Layout, i: int, size: float) -> Non
             )
         )
     kind = "leaf" if is_leaf else "split"
-    lines = [f"{kind} {node}", format_rows(int(tree.n_samples[node])), format_share(share)]
-    text = "\n".join(lines)
+    facts = format_rows(int(tree.n_samples[node])), format_share(share)
+    text = f"{kind} {node}\n{lettering.separator.join(facts)}"
     ax.text(
         x,
         y + 0.08 * HEIGHT,
         text,
         ha="center",
         va="center",
-        fontsize=size,
+        fontsize=lettering.size,
         linespacing=1.1,
         color=INK,
     )
     if layout.n_hidden[i]:
         below = f"+ {layout.n_hidden[i]:,} nodes"
-        ax.text(x, y - 0.72 * HEIGHT, below, ha="center", va="center", fontsize=size, color=INK)
+        place: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": lettering.size}
+        ax.text(x, y - 0.72 * HEIGHT, below, color=INK, **place)
 
 
 def format_rows(n_rows: int) -> str:
