@@ -57,7 +57,7 @@ class Draw(NamedTuple):
 
 
 @contextmanager
-def _restored_on_error(estimator):
+def restored_on_error(estimator):
     """Leave the estimator as it was if the block raises."""
     before = dict(vars(estimator))
     try:
@@ -112,7 +112,7 @@ class HyperplaneTrees(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         n_old = self._n_members if goes_on else 0
         n_members = parameters.limit_members(self, n_old)
         progress = Progress(self, n_members and n_members - n_old)
-        with _restored_on_error(self):
+        with restored_on_error(self):
             self._fit(X, y, sample_weight, n_old, progress)
         progress.end()
         return self

@@ -93,8 +93,17 @@ def weigh_classes(rows: TrainingRows, class_weight: Any, classes: NDArray[Any]) 
 
 def check_overflow(X: NDArray[Any], names: Sequence[str] | None, weight_sum: float) -> None:
     """Refuse columns whose weighted sums of squares leave the range of doubles."""
-    limit = math.sqrt(sys.float_info.max) / 4 / weight_sum
-    columns = _core.find_beyond(X, limit)
+    limit = find_largest_value(weight_sum)
+    refuse_columns(_core.find_beyond(X, limit), names, limit)
+
+
+def find_largest_value(weight_sum: float) -> float:
+    """Return the largest number whose weighted sums of squares stay in the range of doubles."""
+    return math.sqrt(sys.float_info.max) / 4 / weight_sum
+
+
+def refuse_columns(columns: NDArray[np.int64], names: NDArray[Any] | None, limit: float) -> None:
+    """Refuse columns with values beyond a limit, if there are any."""
     if len(columns):
         listed = ", ".join(str(j if names is None else names[j]) for j in columns[:5])
         more = f" and {len(columns) - 5} more" if len(columns) > 5 else ""

@@ -71,14 +71,21 @@ def check_range(name: str, weight: Floats) -> None:
 def find_class_weight(
     class_weight: Any, classes: NDArray[Any], code: NDArray[Any], weight: Floats | None
 ) -> Floats | None:
-    """Return the factor of each class, or None if it is one for all.
+    """Return the factor of each class, or None if it is one for all."""
+    total = np.bincount(code, weights=weight, minlength=len(classes))
+    return find_class_factor(class_weight, classes, total)
+
+
+def find_class_factor(
+    class_weight: Any, classes: NDArray[Any], total: NDArray[Any]
+) -> Floats | None:
+    """Return the factor of each class, whose rows have a total weight each.
 
     "balanced" gives every class the same total weight.
     """
     if class_weight is None:
         return None
     if isinstance(class_weight, str) and class_weight == "balanced":
-        total = np.bincount(code, weights=weight, minlength=len(classes))
         factor = np.zeros(len(total))
         np.divide(total.sum(), np.count_nonzero(total) * total, out=factor, where=total > 0)
         return factor

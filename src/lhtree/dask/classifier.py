@@ -1,0 +1,404 @@
+"""The classifiers of a cluster: those of one process, fitted where the rows are."""
+
+from __future__ import annotations
+
+import inspect
+
+import dask.array as da
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from lhtree import classifier as local
+from lhtree import members, parameters
+from lhtree.base import MOST_JUDGES, HyperplaneTrees, restored_on_error
+from lhtree.dask import facts as known
+from lhtree.dask.cluster import Cluster, find_client
+from lhtree.dask.fit import DistributedGrower, DistributedRows
+from lhtree.dask.partitions import check_table, is_array, is_frame, list_partitions
+from lhtree.tree import join_forests
+from lhtree.vote import find_scores
+
+REFUSED = {
+    "warm_start": "add members on one machine, with to_local()",
+    "oob_score": "score rows that were kept apart",
+    "calibration": "calibrate the classifier of to_local() on rows that were kept apart",
+}
+
+
+def _add_row_limit(cls):
+    """Give a class the parameters of its local base, and `row_limit`."""
+    base = inspect.signature(cls._local.__init__)
+    limit = inspect.Parameter("row_limit", inspect.Parameter.KEYWORD_ONLY, default=None)
+    own = base.replace(parameters=[*base.parameters.values(), limit])
+
+    def __init__(self, *args, row_limit=None, **kwargs):
+        super(cls, self).__init__(*args, **kwargs)
+        self.row_limit = row_limit
+
+    __init__.__signature__ = own  # type: ignore[attr-defined]
+    cls.__init__ = __init__
+    return cls
+
+
+class _Distributed(HyperplaneTrees):
+    """What fitting and answering on a cluster add to a classifier."""
+
+    def fit(self, X, y, sample_weight=None):
+        """Grow the trees on the workers of the current client.
+
+        Parameters
+        ----------
+        X : dask array or dask dataframe of shape (n_samples, n_features)
+            Training rows: finite numbers. Chunks of an array hold whole rows, and
+            their sizes are known.
+        y : dask array or dask series of shape (n_samples,)
+            Class labels, in the same partitions.
+        sample_weight : dask array or dask series of shape (n_samples,), default=None
+            Weights of the rows, as in a local fit.
+
+        Returns
+        -------
+        object
+            The fitted classifier itself.
+        """
+        parameters.check_rules(self)
+        parameters.check_members(self)
+        self._check_refused()
+        if self.row_limit is not None:
+            wanted = "an integer of at least 1, or None for what the memory of a worker allows"
+            parameters.check_integer("row_limit", self.row_limit, wanted, low=1)
+        table = check_table(X)
+        partitions = list_partitions(table, y, sample_weight)
+        cluster = Cluster(find_client())
+        try:
+            with restored_on_error(self):
+                self._fit_cluster(cluster, table, partitions)
+        finally:
+            cluster.free()
+        return self
+
+    def _check_refused(self):
+        for name, remedy in REFUSED.items():
+            value = getattr(self, name, None)
+            if value is not None and value is not False:
+                raise ValueError(
+                    f"{name}={value!r} is not there on a cluster; leave it at its default and "
+                    f"{remedy}."
+                )
+
+    def _fit_cluster(self, cluster, table, partitions):
+        names = _find_names(table)
+        rows = DistributedRows(cluster, partitions, names)
+        self.n_features_in_ = rows.facts.n_columns
+        self.__dict__.pop("feature_names_in_", None)
+        if names is not None:
+            self.feature_names_in_ = np.asarray(names, dtype=object)
+        known.check_overflow(rows.facts, names, rows.weight_sum)
+        n_weighted = rows.weight_sum  # class weights change no number of rows
+        if not self._balances_members:
+            rows.weigh_classes(self.class_weight)
+        rows.number()
+        draw = self._find_draw(rows.n_rows, 0)
+        known.check_overflow(
+            rows.facts, names, max(rows.weight_sum, draw.n_draws * rows.weight_max)
+        )
+        n_columns = rows.facts.n_columns
+        scale = (
+            rows.find_scale() if self.standardize else (np.zeros(n_columns), np.ones(n_columns))
+        )
+        seed = self._find_seed()
+        plan = self._plan(rows, n_weighted, draw, seed, len(rows.facts.classes))
+        self.classes_, self.n_classes_ = rows.facts.classes, len(rows.facts.classes)
+        self._seed, self._draw, self._standardized = seed, draw, bool(self.standardize)
+        grower = DistributedGrower(
+            rows, plan, scale, self.row_limit, is_verbose=bool(self.verbose)
+        )
+        self._grow_members(grower, rows, len(plan.target))
+        self._shrink_on_cluster(grower)
+        self.__dict__.pop("calibration_", None)
+
+    def _grow_members(self, grower, rows, n_targets):
+        def add(first, last, n_members):
+            beta = members.schedule_beta(self.beta, first, last, n_members)
+            forest = grower.grow(first, beta)
+            self.forest_ = join_forests([self.forest_, forest]) if first else forest
+            self._judges = None
+
+        self._grower = grower
+        t = self.n_estimators
+        if t is None:
+            t = members.count_members(rows.n_rows, rows.facts.n_columns, n_targets)
+        if t == "auto":
+            self._grow_until_enough(_Asked(self), 0, add)
+        else:
+            add(0, t, t)
+
+    def _shrink_on_cluster(self, grower):
+        self._shrink(_Asked(self))
+        del self._grower, self._judges
+
+    def _find_judges(self):
+        if self._judges is None:
+            self._judges = self._grower.find_judges(self._n_members, MOST_JUDGES)
+        return self._judges
+
+    def _vote_left_out(self, rows, most_rows=None):
+        """Return scores by the members that left a row out, and their number."""
+        judges = self._find_judges()
+        by_margin = self.voting == "margin"
+        sums = judges.vote(self.forest_, self.n_classes_, by_margin=by_margin)
+        n_answers = np.maximum(judges.n_voters, 1)[:, np.newaxis]
+        return find_scores(sums, n_answers, by_margin=by_margin), judges.n_voters
+
+    def to_local(self):
+        """Return the plain classifier with the same trees.
+
+        Returns
+        -------
+        object
+            A classifier of ``lhtree`` itself, fitted; it answers arrays in memory.
+        """
+        check_is_fitted(self)
+        given = {name: value for name, value in self.get_params().items() if name != "row_limit"}
+        model = self._local(**given)
+        state = {
+            name: value for name, value in vars(self).items() if name not in self.get_params()
+        }
+        vars(model).update(state)
+        return model
+
+    def _answer(self, method, X, n_outputs, dtype, names):
+        """Return a lazy collection of what the local classifier says of each partition."""
+        check_is_fitted(self)
+        if not is_array(X) and not is_frame(X):
+            return getattr(self.to_local(), method)(X)
+        table, model = check_table(X), self.to_local()
+        if is_frame(X):
+            meta = _make_frame(np.empty((0, n_outputs) if n_outputs else 0, dtype), None, names)
+            return table.map_partitions(_answer_frame, model, method, names, meta=meta)
+        if n_outputs is None:
+            return table.map_blocks(
+                _answer_block, model, method, None, dtype, drop_axis=1, dtype=dtype,
+                meta=np.empty(0, dtype),
+            )  # fmt: skip
+        chunks = (table.chunks[0], (n_outputs,))
+        return table.map_blocks(
+            _answer_block, model, method, n_outputs, dtype, chunks=chunks, dtype=dtype,
+            meta=np.empty((0, 0), dtype),
+        )  # fmt: skip
+
+    def predict(self, X):
+        """Return the most probable class of each row.
+
+        Parameters
+        ----------
+        X : dask array or dask dataframe of shape (n_samples, n_features)
+            Rows with the columns of the training data.
+
+        Returns
+        -------
+        dask array or dask series of shape (n_samples,)
+            Labels from ``classes_``, lazily. An array in memory is answered at once.
+        """
+        check_is_fitted(self)
+        return self._answer("predict", X, None, self.classes_.dtype, "prediction")
+
+    def predict_proba(self, X):
+        """Return the share of the votes that each class gets.
+
+        Parameters
+        ----------
+        X : dask array or dask dataframe of shape (n_samples, n_features)
+            Rows with the columns of the training data.
+
+        Returns
+        -------
+        dask array or dask dataframe of shape (n_samples, n_classes)
+            Probabilities in the order of ``classes_``, lazily.
+        """
+        check_is_fitted(self)
+        return self._answer(
+            "predict_proba", X, self.n_classes_, np.dtype(np.float64), self.classes_.tolist()
+        )
+
+    def predict_log_proba(self, X):
+        """Return the logarithm of the class probabilities.
+
+        Parameters
+        ----------
+        X : dask array or dask dataframe of shape (n_samples, n_features)
+            Rows with the columns of the training data.
+
+        Returns
+        -------
+        dask array or dask dataframe of shape (n_samples, n_classes)
+            Logarithms of :meth:`predict_proba`, lazily.
+        """
+        return np.log(self.predict_proba(X))
+
+    def apply(self, X):
+        """Return the leaf that each row reaches in each tree.
+
+        Parameters
+        ----------
+        X : dask array or dask dataframe of shape (n_samples, n_features)
+            Rows with the columns of the training data.
+
+        Returns
+        -------
+        dask array or dask dataframe of shape (n_samples, n_trees)
+            Node numbers within each tree of ``trees_``, lazily.
+        """
+        check_is_fitted(self)
+        n_trees = len(self.forest_)
+        return self._answer("apply", X, n_trees, np.dtype(np.int64), list(range(n_trees)))
+
+    def score(self, X, y, sample_weight=None):
+        """Return the share of rows whose class is predicted.
+
+        Parameters
+        ----------
+        X : dask array or dask dataframe of shape (n_samples, n_features)
+            Rows with the columns of the training data.
+        y : dask array or dask series of shape (n_samples,)
+            Their classes.
+        sample_weight : dask array or dask series of shape (n_samples,), default=None
+            Weights of the rows.
+
+        Returns
+        -------
+        float
+            The (weighted) accuracy.
+        """
+        predicted = self.predict(X)
+        if not is_array(predicted) and not is_frame(predicted):
+            return self.to_local().score(X, y, sample_weight)
+        is_right = _to_values(predicted) == _to_values(y)
+        if sample_weight is None:
+            return float(is_right.mean().compute())
+        weight = _to_values(sample_weight)
+        right, total = da.compute((is_right * weight).sum(), weight.sum())
+        return float(right / total)
+
+
+class _Asked:
+    """Stands for the training rows where only those that judge are needed."""
+
+    def __init__(self, estimator):
+        self._estimator = estimator
+
+    def __getattr__(self, name):
+        return getattr(self._estimator._find_judges(), name)
+
+
+def _to_values(column):
+    return column.values if is_frame(column) else column
+
+
+def _find_names(table):
+    """Return the names of a dataframe's columns; refuse columns that are no numbers."""
+    if is_array(table):
+        return None
+    for name, dtype in table.dtypes.items():
+        if getattr(dtype, "kind", "O") not in "fiub":
+            raise TypeError(
+                f"X must hold numbers, got dtype {dtype} in column {name!r}; encode it before, "
+                "or fit the classifiers of lhtree itself."
+            )
+    names = list(table.columns)
+    return names if all(isinstance(name, str) for name in names) else None
+
+
+def _answer_block(block, model, method, n_outputs, dtype):
+    if len(block) == 0:
+        return np.empty(0 if n_outputs is None else (0, n_outputs), dtype)
+    return getattr(model, method)(block)
+
+
+def _make_frame(values, index, names):
+    import pandas as pd
+
+    if values.ndim == 1:
+        return pd.Series(values, index=index, name=names)
+    return pd.DataFrame(values, index=index, columns=names)
+
+
+def _answer_frame(frame, model, method, names):
+    n_outputs = None if isinstance(names, str) else len(names)
+    if len(frame) == 0:
+        dtype = {"predict": model.classes_.dtype, "apply": np.int64}.get(method, np.float64)
+        return _make_frame(
+            np.empty(0 if n_outputs is None else (0, n_outputs), dtype), frame.index, names
+        )
+    return _make_frame(getattr(model, method)(frame), frame.index, names)
+
+
+@_add_row_limit
+class LHTClassifier(_Distributed, local.LHTClassifier):
+    """One oblique tree per class, grown on the rows of a Dask cluster.
+
+    It takes the parameters of :class:`lhtree.LHTClassifier`, with the same defaults, and
+    grows the same trees; see :class:`lhtree.dask.LHForestClassifier`.
+
+    See Also
+    --------
+    lhtree.LHTClassifier : The same for rows in memory; explains the parameters.
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> from distributed import Client
+    >>> from sklearn.datasets import load_wine
+    >>> from lhtree.dask import LHTClassifier
+    >>> X, y = load_wine(return_X_y=True)
+    >>> with Client(processes=False, dashboard_address=None) as client:
+    ...     X, y = da.from_array(X, (50, 13)), da.from_array(y, 50)
+    ...     model = LHTClassifier().fit(X, y)
+    ...     model.score(X, y)
+    1.0
+    """
+
+    _local = local.LHTClassifier
+
+
+@_add_row_limit
+class LHForestClassifier(_Distributed, local.LHForestClassifier):
+    """Members of one oblique tree per class, grown on the rows of a Dask cluster.
+
+    It takes the parameters of :class:`lhtree.LHForestClassifier`, with the same defaults,
+    and one more. The trees are those of a local fit: nodes with more than `row_limit` rows
+    grow in rounds, from sums that merge over the partitions; the rows of smaller nodes
+    come together on one worker each, which finishes them. The client sees no row.
+
+    Sums are merged in the order of the partitions. Where they are exact (small integers,
+    ``standardize=False``) the trees are the same bit for bit; elsewhere rounding may
+    decide between equally good splits. Gini cuts of nodes above `row_limit` come from
+    histograms of the projections, which are refined where the best cut may lie; that is
+    exact unless projections lie closer together than a 64**5-th part of their range.
+
+    Parameters
+    ----------
+    row_limit : int, default=None
+        Nodes with at most so many rows are finished by one worker each; None derives the
+        limit from the memory of the workers. All other parameters are those of the local
+        class.
+
+    See Also
+    --------
+    lhtree.LHForestClassifier : The same for rows in memory; explains the parameters.
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> from distributed import Client
+    >>> from sklearn.datasets import load_wine
+    >>> from lhtree.dask import LHForestClassifier
+    >>> X, y = load_wine(return_X_y=True)
+    >>> with Client(processes=False, dashboard_address=None) as client:
+    ...     X, y = da.from_array(X, (50, 13)), da.from_array(y, 50)
+    ...     model = LHForestClassifier(n_estimators=5, random_state=0).fit(X, y)
+    ...     model.predict_proba(X).compute().shape
+    (178, 3)
+    """
+
+    _local = local.LHForestClassifier

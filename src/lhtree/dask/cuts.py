@@ -1,0 +1,202 @@
+"""Choosing the cuts of a round's nodes from counts of their projections."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from lhtree import _core
+from lhtree.dask import passes
+from lhtree.dask.cluster import Sums
+from lhtree.dask.passes import Forms, Segments
+from lhtree.tree import THRESHOLDS, Floats, Ints, Plan
+
+N_BINS = 64  # of a range that is looked into
+MOST_STEPS = 5  # a range is at most divided into N_BINS ** MOST_STEPS bins
+GINI = THRESHOLDS.index("gini")
+
+Run = Callable[..., Sums]  # run(function, *shared): merge what all partitions say
+
+
+class Contest(NamedTuple):
+    """A node whose candidates compete."""
+
+    whole: Floats  # its weights and numbers of rows: targets, rest
+    min_weight: float  # least weight of a side
+    n_forms: int
+
+
+class Cut(NamedTuple):
+    """The split of a node."""
+
+    form: int  # among those of its contest
+    threshold: float
+    rule: int
+    left: Floats  # weights and numbers of rows on its left
+    extremes: Floats
+
+
+def choose_cuts(
+    run: Run, plan: Plan, contests: list[Contest], forms: Forms, bounds: Floats
+) -> list[Cut | None]:
+    """Return the cut of each contest; None where a node cannot be split.
+
+    Parameters
+    ----------
+    run : callable
+        Merges a pass over the partitions.
+    plan : Plan
+        The rules.
+    contests : list of Contest
+        Nodes, in the order of their forms.
+    forms : Forms
+        Candidates of all nodes.
+    bounds : ndarray of shape (n_forms, 2)
+        A range that the projections of each form hardly leave.
+    """
+    if len(forms.node) == 0:
+        return [None] * len(contests)
+    if plan.cut == GINI:
+        return _choose_gini(run, contests, forms, bounds)
+    return _choose_pure(run, plan, contests, forms)
+
+
+def _find_places(contests: list[Contest]) -> Ints:
+    return np.cumsum([0, *(contest.n_forms for contest in contests)])
+
+
+def _find_count(sums: Floats, n: int) -> Floats:
+    """Return weights and numbers of rows; they are the same where every row counts once."""
+    count = sums.reshape(n, -1)
+    return np.ascontiguousarray(np.tile(count, 2)) if count.shape[1] == 2 else count
+
+
+def _read_cut(chosen: _core.ChosenCut | None, ends: Floats) -> Cut | None:
+    if chosen is None:
+        return None
+    form, threshold, rule, left = chosen
+    return Cut(form, threshold, rule, left, ends[form] * [-1, 1, -1, 1])
+
+
+def _choose_pure(run: Run, plan: Plan, contests: list[Contest], forms: Forms) -> list[Cut | None]:
+    n_forms = len(forms.node)
+    nothing = Segments(
+        np.zeros(n_forms + 1, np.int64), np.empty(0), np.empty(0), np.zeros(1, np.int64), False
+    )
+    ends = run(passes.count_bins, forms, nothing)[1].reshape(-1, 4)
+    threshold = _core.list_pure_cuts(ends)
+    left = _find_count(run(passes.sum_below, forms, threshold)[0], len(threshold))
+    n_each = len(threshold) // n_forms
+    places = _find_places(contests)
+    cuts = []
+    for contest, a, b in zip(contests, places[:-1], places[1:], strict=True):
+        below = left[a * n_each : b * n_each]
+        chosen = _core.choose_pure_cut(
+            ends[a:b], below, contest.whole, plan.gamma, contest.min_weight
+        )
+        cuts.append(_read_cut(chosen, ends[a:b]))
+    return cuts
+
+
+class _Ranges(NamedTuple):
+    """Ranges of projections, by form and then ascending, none empty."""
+
+    form: Ints
+    counts: Floats  # (n, 4)
+    end: Floats  # (n, 2)
+
+    def starts(self, n_forms: int) -> Ints:
+        return np.searchsorted(self.form, np.arange(n_forms + 1)).astype(np.int64)
+
+
+def _choose_gini(
+    run: Run, contests: list[Contest], forms: Forms, bounds: Floats
+) -> list[Cut | None]:
+    """Count projections in bins, and again inside those that may hold the best cut."""
+    n_forms = len(forms.node)
+    ranges, ends = _count_whole(run, forms, bounds)
+    places = _find_places(contests)
+    for _ in range(MOST_STEPS - 1):
+        is_open = _find_open(ranges, contests, places)
+        if not is_open.any():
+            break
+        ranges = _look_into(run, forms, ranges, is_open)
+    starts, cuts = ranges.starts(n_forms), []
+    for contest, a, b in zip(contests, places[:-1], places[1:], strict=True):
+        part = slice(starts[a], starts[b])
+        chosen = _core.choose_gini_cut(
+            ranges.counts[part],
+            ranges.end[part],
+            starts[a : b + 1] - starts[a],
+            contest.whole,
+            contest.min_weight,
+        )
+        cuts.append(_read_cut(chosen, ends[a:b]))
+    return cuts
+
+
+def _find_bins(form: Ints, sums: Sums, bin_start: Ints) -> _Ranges:
+    """Return the bins that hold rows; `form` is that of each segment."""
+    n_bins = int(bin_start[-1])
+    count = _find_count(sums[0], n_bins)
+    end = sums[1][: 2 * n_bins].reshape(-1, 2) * [-1, 1]
+    is_used = count[:, 2] + count[:, 3] > 0
+    return _Ranges(np.repeat(form, np.diff(bin_start))[is_used], count[is_used], end[is_used])
+
+
+def _count_whole(run: Run, forms: Forms, bounds: Floats) -> tuple[_Ranges, Floats]:
+    n_forms = len(forms.node)
+    # The range of a plane is only bounded, from those of its columns: it is often narrower.
+    n_bins = np.where(np.diff(forms.start) == 1, N_BINS, 2 * N_BINS)
+    bin_start = np.cumsum([0, *n_bins])
+    low, high = (np.ascontiguousarray(bound) for bound in bounds.T)
+    segments = Segments(np.arange(n_forms + 1), low, high, bin_start, True)
+    sums = run(passes.count_bins, forms, segments)
+    ends = sums[1][2 * bin_start[-1] :].reshape(-1, 4)
+    return _find_bins(np.arange(n_forms), sums, bin_start), ends
+
+
+def _find_open(ranges: _Ranges, contests: list[Contest], places: Ints) -> np.ndarray:
+    starts = ranges.starts(int(places[-1]))
+    is_open = np.zeros(len(ranges.form), dtype=bool)
+    for contest, a, b in zip(contests, places[:-1], places[1:], strict=True):
+        part = slice(starts[a], starts[b])
+        is_open[part] = _core.find_open(
+            ranges.counts[part],
+            ranges.end[part],
+            starts[a : b + 1] - starts[a],
+            contest.whole,
+            contest.min_weight == 0,  # else the purest form may be refused for a light side
+        )
+    return is_open
+
+
+def select_forms(forms: Forms, number: Ints) -> Forms:
+    """Return some of the forms."""
+    size = np.diff(forms.start)[number]
+    start = np.cumsum([0, *size])
+    term = np.repeat(forms.start[number] - start[:-1], size) + np.arange(start[-1])
+    return Forms(
+        np.ascontiguousarray(forms.node[number]), start, forms.feature[term], forms.weight[term]
+    )
+
+
+def _look_into(run: Run, forms: Forms, ranges: _Ranges, is_open: np.ndarray) -> _Ranges:
+    """Replace the open ranges by their bins."""
+    number, form = np.unique(ranges.form[is_open], return_inverse=True)
+    segments = Segments(
+        np.searchsorted(form, np.arange(len(number) + 1)).astype(np.int64),
+        np.ascontiguousarray(ranges.end[is_open, 0]),
+        np.ascontiguousarray(ranges.end[is_open, 1]),
+        np.arange(np.count_nonzero(is_open) + 1) * N_BINS,
+        False,
+    )
+    sums = run(passes.count_bins, select_forms(forms, number), segments)
+    found = _find_bins(ranges.form[is_open], sums, segments.bin_start)
+    both: list[Any] = [
+        np.concatenate([old[~is_open], new]) for old, new in zip(ranges, found, strict=True)
+    ]
+    order = np.lexsort((both[2][:, 0], both[0]))
+    return _Ranges(*(np.ascontiguousarray(array[order]) for array in both))

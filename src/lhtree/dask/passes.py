@@ -1,0 +1,423 @@
+"""What one task does with one partition: pure functions that workers run."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lhtree import _core
+from lhtree.dask.cluster import Sums
+from lhtree.dask.partitions import to_table
+from lhtree.tree import Floats, Forest, Ints, Plan
+
+Positions = NDArray[np.uint32]
+Scale = tuple[Floats, Floats]
+CORE: Any = _core  # where groups of arguments are passed on whole
+
+
+class Survey(NamedTuple):
+    """What a partition says of itself before anything is decided."""
+
+    n_rows: int
+    n_labels: int
+    n_weights: int
+    low: Floats  # least value of each column; NaN if one is missing
+    high: Floats
+    origin: Floats  # some row
+    sums: Floats  # of the columns about it, over rows of positive weight
+    labels: NDArray[Any]  # distinct
+    has_missing_label: bool
+    counts: Ints  # rows of positive weight, by label
+    weight: Floats  # their weight
+    smallest: Floats  # of these weights, by label; infinite if there is none
+    largest: Floats
+    is_integer: bool  # whether all weights are
+    n_zero: int  # rows of weight 0
+    bad_weight: float | None  # one that is negative or not finite
+
+
+class Labels(NamedTuple):
+    """The rows of a partition that count."""
+
+    row: Positions  # in the partition
+    code: NDArray[np.int32]
+    weight: Floats | None
+    first: int  # number of the first of them in the whole table
+
+
+class State(NamedTuple):
+    """Which rows of a partition are in which node: node after node, targets first."""
+
+    row: Positions
+    weight: Floats | None
+    start: Ints
+    middle: Ints
+
+
+class Request(NamedTuple):
+    """Columns to be summed, for each node."""
+
+    column_start: Ints
+    column: NDArray[np.int32]
+    origin: Floats
+    with_products: bool
+
+
+class Forms(NamedTuple):
+    """Linear forms over the rows of nodes."""
+
+    node: Ints
+    start: Ints
+    feature: NDArray[np.int32]
+    weight: Floats
+
+
+class Segments(NamedTuple):
+    """Ranges of projections, to be counted in bins; see native/part.hpp."""
+
+    start: Ints
+    low: Floats
+    high: Floats
+    bin_start: Ints
+    is_whole: bool
+
+
+class Fates(NamedTuple):
+    """What becomes of the nodes of a round."""
+
+    threshold: Floats  # of each form
+    stays: NDArray[np.uint8]
+    keeps: NDArray[np.uint8]  # left and right side of each node
+
+
+class Draws(NamedTuple):
+    """The members of a batch and the limits of their draws."""
+
+    member: tuple[int, ...]
+    limit: tuple[tuple[int, int], ...]
+    n_rows: int
+
+
+def survey(X: Any, y: Any, weight: Any) -> Survey:
+    """Look at a partition for the first time."""
+    table, label = to_table(X), np.asarray(y)
+    has_missing = _has_missing(label)
+    names, code = (label[:0], np.zeros(0, int)) if has_missing else _find_labels(label)
+    values = np.ones(len(table)) if weight is None else np.asarray(weight, dtype=np.float64)
+    is_bad = ~(np.isfinite(values) & (values >= 0))
+    fits = len(values) == len(table) == len(code)
+    kept = np.flatnonzero(values > 0) if fits and not is_bad.any() else np.zeros(0, int)
+    n, m = len(names), table.shape[1]
+    smallest, largest = np.full(n, np.inf), np.zeros(n)
+    np.minimum.at(smallest, code[kept], values[kept])
+    np.maximum.at(largest, code[kept], values[kept])
+    origin = table[kept[0]].astype(np.float64) if len(kept) else np.zeros(m)
+    with np.errstate(invalid="ignore", over="ignore"):
+        sums = _core.sum_columns(
+            table, origin, np.ones(m), kept.astype(np.uint32), np.ascontiguousarray(values[kept])
+        )
+    return Survey(
+        n_rows=len(table),
+        n_labels=len(label),
+        n_weights=len(values),
+        low=_find_end(np.min, table, np.inf),
+        high=_find_end(np.max, table, -np.inf),
+        origin=origin,
+        sums=sums[:, 0],
+        labels=names,
+        has_missing_label=has_missing,
+        counts=np.bincount(code[kept], minlength=n),
+        weight=np.bincount(code[kept], values[kept], minlength=n).astype(np.float64),
+        smallest=smallest,
+        largest=largest,
+        is_integer=bool(np.all(values == np.floor(values))),
+        n_zero=int(np.count_nonzero(values == 0)),
+        bad_weight=float(values[is_bad][0]) if is_bad.any() else None,
+    )
+
+
+def _find_end(find: Any, table: NDArray[Any], nothing: float) -> Floats:
+    if len(table) == 0:
+        return np.full(table.shape[1], nothing)
+    return find(table, axis=0).astype(np.float64)  # type: ignore[no-any-return]
+
+
+def _has_missing(label: NDArray[Any]) -> bool:
+    if label.dtype.kind == "f":
+        return bool(np.isnan(label).any())
+    if label.dtype.kind != "O":
+        return False
+    return any(value is None or value != value or str(value) == "<NA>" for value in label)
+
+
+def _find_labels(label: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+    names, code = np.unique(label, return_inverse=True)
+    return names, code.ravel()
+
+
+def label_rows(
+    y: Any, weight: Any, first: int, classes: NDArray[Any], unit: float, factor: Floats | None
+) -> Labels:
+    """Code the classes of a partition's rows and weigh them; drop those that do not count."""
+    label = np.asarray(y)
+    code = np.searchsorted(classes, label).astype(np.int32)
+    values = None if weight is None else np.asarray(weight, dtype=np.float64) / unit
+    if factor is not None:
+        values = factor[code] * (1.0 if values is None else values)
+    row = np.arange(len(label), dtype=np.uint32)
+    if values is None:
+        return Labels(row, code, None, first)
+    kept = values > 0
+    return Labels(row[kept], code[kept], values[kept], first)
+
+
+def sum_scale(X: Any, weight: Any, origin: Floats, unit: Floats) -> Sums:
+    """Sum the columns about a point near their mean, their squares, and the weights.
+
+    Classes of weight 0 take part, as in a local fit: only `weight` counts.
+    """
+    table, values = to_table(X), None
+    row = np.arange(len(table), dtype=np.uint32)
+    if weight is not None:
+        weights = np.asarray(weight, dtype=np.float64)
+        row = row[weights > 0]
+        values = weights[row]
+    total = float(len(row)) if values is None else math.fsum(values)
+    sums = _core.sum_columns(table, origin, unit, row, values)
+    return np.append(sums.ravel(), total), np.empty(0)
+
+
+def find_limits(plan: Plan, members: tuple[int, ...], n_rows: int) -> list[tuple[int, int]]:
+    """Find which hashes are small enough for members; that takes no row, only their number."""
+    return [_core.find_draw_limit(plan.seed, i, n_rows, plan.n_draws) for i in members]
+
+
+def draw_rows(
+    labels: Labels, plan: Plan, draws: Draws, number: int
+) -> tuple[NDArray[np.intp], Floats | None]:
+    """Return which of the rows that count a member of the batch draws, and their weights."""
+    hash_limit, row_limit = draws.limit[number]
+    times = _core.draw_part(
+        plan.seed,
+        draws.member[number],
+        labels.first,
+        len(labels.row),
+        draws.n_rows,
+        plan.n_draws,
+        plan.bootstrap,
+        hash_limit,
+        row_limit,
+    )
+    drawn = np.flatnonzero(times)
+    if not plan.bootstrap and labels.weight is None:
+        return drawn, None
+    weight = np.ones(len(drawn)) if labels.weight is None else labels.weight[drawn]
+    return drawn, weight * times[drawn]
+
+
+def count_members(labels: Labels, plan: Plan, draws: Draws) -> Sums:
+    """For each member and class: the weight of the rows drawn, and their number."""
+    sums = np.zeros((len(draws.member), 2, plan.n_classes))
+    for number in range(len(draws.member)):
+        drawn, weight = draw_rows(labels, plan, draws, number)
+        code = labels.code[drawn]
+        sums[number, 1] = np.bincount(code, minlength=plan.n_classes)
+        sums[number, 0] = (
+            sums[number, 1]
+            if weight is None
+            else np.bincount(code, weight, minlength=plan.n_classes)
+        )
+    return sums.ravel(), np.empty(0)
+
+
+def begin(
+    labels: Labels,
+    plan: Plan,
+    draws: Draws,
+    roots: tuple[tuple[int, int], ...],
+    factor: Floats | None,
+) -> State:
+    """Put the rows of a partition into roots, given by member of the batch and target."""
+    rows: list[Positions] = []
+    weights: list[Floats] = []
+    sizes: list[int] = []
+    last, drawn, weight = -1, np.zeros(0, np.intp), None
+    for number, target in roots:
+        if number != last:
+            last = number
+            drawn, weight = draw_rows(labels, plan, draws, number)
+            if factor is not None:
+                balance = factor[number][labels.code[drawn]]
+                weight = balance if weight is None else weight * balance
+        is_target = labels.code[drawn] == target
+        for side in (is_target, ~is_target):
+            rows.append(labels.row[drawn[side]])
+            sizes.append(len(rows[-1]))
+            if weight is not None:
+                weights.append(weight[side])
+    ends = np.cumsum([0, *sizes])
+    return State(
+        np.concatenate(rows),
+        np.concatenate(weights) if weights else None,
+        np.ascontiguousarray(ends[::2]),
+        np.ascontiguousarray(ends[1::2]),
+    )
+
+
+def measure(X: Any, state: State, scale: Scale, requests: tuple[Request, ...]) -> Sums:
+    """Sum the columns that nodes ask for."""
+    parts = [CORE.measure_nodes(to_table(X), *scale, *state, *request) for request in requests]
+    return np.concatenate([part[0] for part in parts]), np.concatenate([p[1] for p in parts])
+
+
+def count_bins(X: Any, state: State, scale: Scale, forms: Forms, segments: Segments) -> Sums:
+    """Count the projections of nodes in bins."""
+    sums: Sums = CORE.count_bins(to_table(X), *scale, *state, *forms, *segments)
+    return sums
+
+
+def sum_below(X: Any, state: State, scale: Scale, forms: Forms, threshold: Floats) -> Sums:
+    """Count what lies below thresholds."""
+    sums: Sums = CORE.sum_below(to_table(X), *scale, *state, *forms, threshold)
+    return sums
+
+
+def split(X: Any, state: State, scale: Scale, forms: Forms, fates: Fates) -> State:
+    """Divide the rows of nodes among their children."""
+    return State(*CORE.split_nodes(to_table(X), *scale, *state, *forms, *fates))
+
+
+class Piece(NamedTuple):
+    """The rows of some nodes that one partition holds, each once."""
+
+    X: NDArray[Any]
+    row: Positions  # of the nodes, in X: node after node, targets first
+    weight: Floats | None
+    n_targets: Ints  # of each node
+    n_rest: Ints
+
+
+def take(X: Any, state: State, bundles: tuple[Ints, ...]) -> tuple[Piece, ...]:
+    """Take the rows of nodes out of a partition, a piece for each bundle of nodes."""
+    table = to_table(X)
+    return tuple(_take_piece(table, state, nodes) for nodes in bundles)
+
+
+def _take_piece(table: NDArray[Any], state: State, nodes: Ints) -> Piece:
+    start, middle, end = state.start[nodes], state.middle[nodes], state.start[nodes + 1]
+    parts = [slice(a, b) for a, b in zip(start, end, strict=True)]
+    row = np.concatenate([state.row[part] for part in parts])
+    weight = None if state.weight is None else np.concatenate([state.weight[p] for p in parts])
+    is_taken = np.zeros(len(table), dtype=bool)
+    is_taken[row] = True
+    place = np.cumsum(is_taken, dtype=np.uint32) - np.uint32(1)
+    return Piece(table[is_taken], place[row], weight, middle - start, end - middle)
+
+
+def pick(pieces: tuple[Piece, ...], number: int) -> Piece:
+    """Return one of several pieces."""
+    return pieces[number]
+
+
+class Branches(NamedTuple):
+    """Nodes whose subtrees are grown apart from their trees."""
+
+    key: NDArray[np.uint64]
+    tree_key: NDArray[np.uint64]
+    depth: Ints
+    weight_sum: Floats
+    beta: Floats
+
+
+def finish(
+    pieces: list[Piece], scale: Scale, plan: Plan, branches: Branches
+) -> dict[str, NDArray[Any]]:
+    """Grow the subtrees of nodes whose rows have come together."""
+    X = np.concatenate([piece.X for piece in pieces])
+    state = join_pieces(pieces)
+    pieces.clear()
+    mean, deviation = scale
+    if np.any(mean != 0) or np.any(deviation != 1):
+        Z: NDArray[Any] = _core.standardize(
+            np.ascontiguousarray(X), mean, deviation, plan.by_columns, 1
+        )
+    else:
+        Z = np.ascontiguousarray(X.T if plan.by_columns else X)
+    arrays: dict[str, NDArray[Any]] = CORE.grow_branches(Z, plan, *state, *branches, 1, None)
+    return arrays
+
+
+def join_pieces(pieces: list[Piece]) -> State:
+    """Put the rows of pieces together; each node gets its targets, then its rest."""
+    shift = np.cumsum([0, *(len(piece.X) for piece in pieces[:-1])])
+    rows: list[list[Positions]] = []
+    weights: list[list[Floats]] = []
+    for piece, first in zip(pieces, shift, strict=True):
+        cuts = np.cumsum(np.column_stack([piece.n_targets, piece.n_rest]).ravel())[:-1]
+        rows.append(np.split(piece.row + np.uint32(first), cuts))
+        if piece.weight is not None:
+            weights.append(np.split(piece.weight, cuts))
+    sides = [np.concatenate(side) for side in zip(*rows, strict=True)]
+    ends = np.cumsum([0, *map(len, sides)])
+    weight = None
+    if weights:
+        weight = np.concatenate([part for side in zip(*weights, strict=True) for part in side])
+    return State(
+        np.concatenate(sides),
+        weight,
+        np.ascontiguousarray(ends[::2]),
+        np.ascontiguousarray(ends[1::2]),
+    )
+
+
+class Judges(NamedTuple):
+    """Rows whose out-of-bag votes decide, and who may vote on them."""
+
+    X: NDArray[Any]
+    code: NDArray[np.int32]
+    weight: Floats | None
+    left_out: NDArray[np.uint64]  # (n_members, n_words) bits of the rows that a member left out
+    n_voters: Ints
+
+
+def pick_judges(X: Any, labels: Labels, plan: Plan, draws: Draws, step: int) -> Judges:
+    """Take every so manieth row of the table."""
+    judge = np.flatnonzero((labels.first + np.arange(len(labels.row))) % step == 0)
+    n_words = -(-max(len(judge), 1) // 64)
+    is_left = np.zeros((len(draws.member), 64 * n_words), dtype=bool)
+    for number in range(len(draws.member)):
+        drawn, _ = draw_rows(labels, plan, draws, number)
+        is_drawn = np.zeros(len(labels.row), dtype=bool)
+        is_drawn[drawn] = True
+        is_left[number, : len(judge)] = ~is_drawn[judge]
+    return Judges(
+        np.ascontiguousarray(to_table(X)[labels.row[judge]]),
+        labels.code[judge],
+        None if labels.weight is None else labels.weight[judge],
+        np.packbits(is_left, axis=1, bitorder="little").view("<u8"),
+        is_left[:, : len(judge)].sum(axis=0),
+    )
+
+
+def describe_judges(judges: Judges) -> tuple[NDArray[np.int32], Floats | None, Ints]:
+    """Return what the client needs to know of judges: no row."""
+    return judges.code, judges.weight, judges.n_voters
+
+
+def vote_left_out(
+    judges: Judges, forest: Forest, n_classes: int, by_margin: bool
+) -> tuple[Floats, Floats, Floats]:
+    """Sum what the trees say of rows that they did not see."""
+    if len(judges.X) == 0:
+        nothing = np.zeros((0, n_classes))
+        return nothing, nothing, np.zeros(0)
+    return forest.vote(
+        judges.X,
+        n_classes=n_classes,
+        by_margin=by_margin,
+        left_out=judges.left_out,
+        n_trees_per_member=len(forest) // len(judges.left_out),
+    )
