@@ -29,9 +29,13 @@ def make_models():
     names = np.array(["none", "some", "many"])[y]
     forest = LHForestClassifier(3, random_state=0, oob_score=True, max_samples=0.5, max_depth=4)
     paper = LHForestClassifier(2, preset="paper", voting="margin", beta=0.5, random_state=0)
+    mixed = LHForestClassifier(6, max_samples=0.5, calibration="oob", max_depth=2, random_state=0)
+    mixed.set_params(categorical_features=[4], max_categories=3, shrinkage=1.0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # few members leave some rows without a vote
         models = [LHTClassifier().fit(X, names), forest.fit(X, y), paper.fit(X, y > 0)]
+        X[:, 4], X[::5, 1] = np.round(X[:, 4]), np.nan
+        models.append(mixed.fit(X, y > 0))
     return models, X[:8]
 
 
@@ -163,6 +167,7 @@ def examine(path, X, is_forged):
         model.decision_path(X)
     assert proba.shape == (len(X), len(model.classes_))
     assert model.get_depth() >= 0
-    assert len(model.feature_importances_) == len(model.column_names_)
+    assert len(model.feature_importances_) == model.n_features_in_
+    assert len(model.column_names_) == model.forest_.n_features
     repr(model)
     return "answered"

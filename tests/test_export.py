@@ -30,6 +30,7 @@ MODELS = {
     "margin": LHForestClassifier(3, preset="paper", voting="margin", random_state=2),
     "few columns": LHForestClassifier(3, preset="paper", max_features=2, max_depth=4),
     "axes": LHForestClassifier(3, n_planes=0, random_state=0),
+    "calibrated": LHForestClassifier(9, max_samples=0.5, calibration="oob", random_state=0),
 }
 
 
@@ -42,12 +43,18 @@ def make_table(n_columns=6, n_classes=3, n_rows=240, seed=0):
     return X, np.searchsorted(bounds, score)
 
 
-def fit(name, n_classes=3, **table):
+def fit(name, n_classes=3, has_missing=False, **table):
+    """Return a fitted model and rows to ask it about."""
     model = clone(MODELS[name])
     if "random_state" in model.get_params():
         model.set_params(random_state=0)
     X, y = make_table(n_classes=n_classes, **table)
-    return model.fit(X, y), np.vstack([X, X + 0.5, 1e200 * X[:5], 0 * X[:1]])
+    rows = np.vstack([X, X + 0.5, 1e200 * X[:5], 0 * X[:1]])
+    if has_missing:
+        rng = np.random.default_rng(1)
+        X, rows = (np.where(rng.random(table.shape) < 0.2, np.nan, table) for table in (X, rows))
+        rows[0] = np.nan
+    return model.fit(X, y), rows
 
 
 # ---- ONNX ------------------------------------------------------------------
@@ -79,6 +86,12 @@ def assert_onnx(model, X):
 @pytest.mark.parametrize("name", MODELS)
 def test_onnx_gives_the_same_answers(name, n_classes):
     assert_onnx(*fit(name, n_classes))
+
+
+@pytest.mark.parametrize("name", ["tree", "lines", "forest", "few columns", "margin"])
+def test_onnx_answers_rows_with_missing_values(name):
+    model, X = fit(name, has_missing=True, n_columns=17)
+    assert_onnx(model, X)
 
 
 @pytest.mark.parametrize("n_columns", [1, 7, 8, 9, 40])
@@ -205,6 +218,17 @@ def test_c_gives_the_same_bits(name, n_classes, tmp_path):
     program = compile_c(to_c(model), tmp_path)
     label, probability = ask_c(program, X, n_classes)
     assert_array_equal(model.classes_[label], model.predict(X))
+    if name == "calibrated":  # NumPy has its own pow
+        assert_allclose(probability, model.predict_proba(X), rtol=1e-14)
+    else:
+        assert probability.tobytes() == model.predict_proba(X).tobytes()
+
+
+@pytest.mark.parametrize("name", ["tree", "lines", "forest", "margin"])
+def test_c_answers_rows_with_missing_values(name, tmp_path):
+    model, X = fit(name, has_missing=True)
+    assert np.isnan(X).any()
+    _, probability = ask_c(compile_c(to_c(model), tmp_path), X, 3)
     assert probability.tobytes() == model.predict_proba(X).tobytes()
 
 
@@ -248,33 +272,26 @@ def test_c_files_have_their_prefix_and_their_limit(tmp_path, monkeypatch):
 # ---- SQL -------------------------------------------------------------------
 
 
-def make_rows(X):
-    return [[None if np.isnan(value) else value for value in row] for row in X.tolist()]
+def ask(database, statement, table, columns, X):
+    """Run a statement on a table of these rows; `columns` may be names or name to type."""
+    quote = lhtree.export.sql.quote_name
+    kinds = columns if isinstance(columns, dict) else dict.fromkeys(columns, "DOUBLE PRECISION")
+    declared = ", ".join(f"{quote(name)} {kind}" for name, kind in kinds.items())
+    database.execute(f"CREATE TABLE {quote(table)} ({declared})")
+    marks = ", ".join("?" * len(kinds))
+    rows = [[None if value != value else value for value in row] for row in np.asarray(X).tolist()]
+    database.executemany(f"INSERT INTO {quote(table)} VALUES ({marks})", rows)
+    answer = database.execute(statement)
+    names = [column[0] for column in answer.description]
+    return names, sorted(answer.fetchall(), key=lambda row: row[0])
 
 
 def ask_sqlite(statement, table, columns, X):
-    database = sqlite3.connect(":memory:")
-    quoted = [lhtree.export.sql.quote_name(name) for name in columns]
-    name = lhtree.export.sql.quote_name(table)
-    database.execute(f"CREATE TABLE {name} ({', '.join(f'{column} REAL' for column in quoted)})")
-    marks = ", ".join("?" * len(columns))
-    database.executemany(f"INSERT INTO {name} VALUES ({marks})", make_rows(X))
-    answer = database.execute(statement)
-    names = [column[0] for column in answer.description]
-    return names, sorted(answer.fetchall())
+    return ask(sqlite3.connect(":memory:"), statement, table, columns, X)
 
 
 def ask_duckdb(statement, table, columns, X):
-    duckdb = pytest.importorskip("duckdb")
-    database = duckdb.connect()
-    quoted = [lhtree.export.sql.quote_name(name) for name in columns]
-    name = lhtree.export.sql.quote_name(table)
-    database.execute(f"CREATE TABLE {name} ({', '.join(f'{column} DOUBLE' for column in quoted)})")
-    marks = ", ".join("?" * len(columns))
-    database.executemany(f"INSERT INTO {name} VALUES ({marks})", make_rows(X))
-    answer = database.execute(statement)
-    names = [column[0] for column in answer.description]
-    return names, sorted(answer.fetchall())
+    return ask(pytest.importorskip("duckdb").connect(), statement, table, columns, X)
 
 
 DATABASES = {"sqlite": ask_sqlite, "duckdb": ask_duckdb}
@@ -300,6 +317,49 @@ def test_sql_gives_the_same_answers(database, name, n_classes):
     model, X = fit(name, n_classes, n_rows=60)
     rows = np.vstack([X[:20], X[60:80]])
     assert_sql(DATABASES[database], model, rows)
+
+
+@pytest.mark.parametrize("name", ["tree", "lines", "forest", "margin"])
+@pytest.mark.parametrize("database", DATABASES)
+def test_sql_reads_null_as_missing(database, name):
+    model, X = fit(name, has_missing=True, n_rows=60)
+    assert_sql(DATABASES[database], model, X[:40])
+
+
+def make_frame():
+    """Return a frame with categories, of which one is missing and one rare, and labels."""
+    pd = pytest.importorskip("pandas")
+    X, y = make_table(n_columns=2, n_rows=90)
+    color = np.array(["red", "it's", 'a "b"'], dtype=object)[y]
+    color[::7], color[::11] = "grey", None
+    return pd.DataFrame({"size": X[:, 0], "color": color, "weight": X[:, 1]}), y
+
+
+@pytest.mark.parametrize("database", DATABASES)
+def test_sql_compares_categories(database):
+    frame, y = make_frame()
+    model = LHForestClassifier(2, max_categories=3, random_state=0).fit(frame, y)
+    assert len(model.column_names_) == 5
+    new = frame.head(40).copy()
+    new.loc[3, "color"] = "unheard of"
+    rows = new.to_numpy()
+    kinds = {"size": "REAL", "color": "TEXT", "weight": "REAL"}
+    _, found = DATABASES[database](to_sql(model, "t"), "t", kinds, rows)
+    assert [row[4] for row in found] == model.predict(new).tolist()
+    assert_allclose([row[5:] for row in found], model.predict_proba(new), atol=1e-12)
+
+
+def test_onnx_and_c_take_encoded_categories(tmp_path):
+    frame, y = make_frame()
+    model = LHForestClassifier(2, max_categories=3, random_state=0).fit(frame, y)
+    rows = model.encode_rows(frame)
+    label, probability = run_onnx(model, rows)
+    assert_array_equal(label, model.predict(frame))
+    assert_allclose(probability, model.predict_proba(frame), atol=1e-12)
+    program = compile_c(to_c(model), tmp_path)
+    assert program.lhtree_column_name(1).decode() == model.column_names_[1]
+    _, probability = ask_c(program, rows, 3)
+    assert probability.tobytes() == model.predict_proba(frame).tobytes()
 
 
 @pytest.mark.parametrize("database", DATABASES)

@@ -160,6 +160,40 @@ def test_out_of_bag_scores_names_and_warm_start_survive(path):
     assert_same(copy, model, X)
 
 
+def test_categories_and_missing_values_survive(path):
+    pd = pytest.importorskip("pandas")
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(80, 2)), columns=["size", "weight"])
+    frame["color"] = np.array(["red", None, "blue", 'a "b"\n'], dtype=object)[
+        rng.integers(4, size=80)
+    ]
+    frame["number"] = pd.Categorical(rng.integers(3, size=80))
+    frame["flag"] = pd.Categorical(rng.random(80) < 0.5)
+    frame.loc[::7, "size"] = np.nan
+    y = (frame["color"] == "red") ^ (frame["weight"] > 0)
+    model = LHForestClassifier(5, max_categories=2, random_state=0).fit(frame, y)
+    save(model, path)
+    copy = load(path)
+    assert_same(copy, model, frame)
+    assert copy.columns_ == model.columns_
+    assert copy.column_names_ == model.column_names_
+    values = [value for category in copy.columns_.categories for value in category.values]
+    assert {type(value) for value in values} == {str, int, bool}
+
+
+@pytest.mark.parametrize("n_estimators", ["auto", None, 30])
+def test_calibration_shrinkage_and_number_of_members_survive(n_estimators, blobs, path):
+    X, y = blobs
+    model = LHForestClassifier(n_estimators, calibration="oob", max_samples=0.5, random_state=0)
+    model.set_params(max_estimators=40, warm_start=True, max_depth=3).fit(X, y)
+    save(model, path)
+    copy = load(path)
+    assert_same(copy, model, X)
+    assert copy.n_estimators_ == model.n_estimators_
+    assert_array_equal(copy.calibration_, model.calibration_)
+    assert copy.shrinkage_ == model.shrinkage_
+
+
 def test_every_attribute_that_fit_sets_has_a_place(blobs, path):
     model = LHTClassifier().fit(*blobs)
     model.secret_ = 1
@@ -365,6 +399,8 @@ def set_entry(value, *keys):
     return change
 
 
+MANY_COLUMNS = {"n_features": 2**40, "categories": []}
+SAME_COLUMN = {"n_features": 6, "categories": [[1, {"list": [1]}, {"list": []}]] * 2}
 WIDE_LABELS = {"dtype": "str", "width": 2**60, "values": ["a", "b", "c"]}
 
 
@@ -416,6 +452,11 @@ WIDE_LABELS = {"dtype": "str", "width": 2**60, "values": ["a", "b", "c"]}
         (set_part([9, 2], "fitted", "_draw"), "has not three parts"),
         (set_part(0, "fitted", "_standardized"), "is neither true nor false"),
         (set_part(5, "fitted", "n_features_in_"), "its trees have other columns"),
+        (set_part(2**40, "fitted", "n_features_in_"), "its trees have other columns"),
+        (set_part(MANY_COLUMNS, "fitted", "columns_"), "its columns_ are of other features"),
+        (set_part(SAME_COLUMN, "fitted", "columns_"), "no ascending positions of columns"),
+        (set_part([1, -1.0], "fitted", "shrinkage_"), "its shrinkage_ is"),
+        (set_part(-1.0, "fitted", "shrinkage_"), "its shrinkage_ is no number from 0"),
         (set_part(2, "fitted", "n_classes_"), "n_classes_ is not the number"),
         (set_part([2, 1, 0], "fitted", "classes_", "values"), "is not ascending"),
         (set_part([0, 0, 1], "fitted", "classes_", "values"), "is not ascending"),

@@ -36,6 +36,16 @@ def load_frame():
     return data.data[::2], data.target_names[data.target][::2]
 
 
+def load_mixed():
+    """Return iris as a frame with a column of categories, and with missing values."""
+    X, y = load_frame()
+    X = X.copy()
+    X["origin"] = np.array(["north", "south", None, "west"], dtype=object)[np.arange(len(X)) % 4]
+    X.iloc[::5, 0], X.iloc[1::7, 2] = np.nan, np.nan
+    X.loc[X.index[:6], "origin"] = "a rare one"
+    return X, y
+
+
 def list_models():
     """Yield name, classifier and table of each golden model."""
     paper = {"preset": "paper", "beta": 0.8, "random_state": 0}
@@ -50,6 +60,12 @@ def list_models():
     yield "forest_margin", LHForestClassifier(2, voting="margin", **paper), load_flowers()
     margin = LHForestClassifier(3, voting="margin", bootstrap=True, **paper)
     yield "forest_margin_two_classes", margin, load_flowers(2, ["no", "yes"])
+    yield "tree_mixed", LHTClassifier(max_categories=4), load_mixed()
+    mixed = LHForestClassifier(2, max_categories=3, max_depth=4, random_state=0)
+    yield "forest_mixed", mixed, load_mixed()
+    calibrated = LHForestClassifier(12, max_samples=0.3, max_depth=2, random_state=0)
+    calibrated.set_params(calibration="oob", oob_score=True, shrinkage=1.0)
+    yield "forest_calibrated", calibrated, load_flowers(2, ["no", "yes"])
 
 
 def make(name, model, table):
@@ -57,9 +73,10 @@ def make(name, model, table):
     X, y = table
     model.fit(X, y)
     rows = X.iloc[::7][:N_ROWS] if hasattr(X, "iloc") else X[::7][:N_ROWS]
+    listed = rows.to_numpy().tolist() if hasattr(X, "iloc") else rows.tolist()
     answers = {
         "columns": list(X.columns) if hasattr(X, "columns") else None,
-        "rows": rows.to_numpy().tolist() if hasattr(X, "iloc") else rows.tolist(),
+        "rows": [[None if value != value else value for value in row] for row in listed],
         "labels": model.predict(rows).tolist(),
         "probabilities": model.predict_proba(rows).tolist(),
     }

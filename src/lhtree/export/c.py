@@ -143,27 +143,37 @@ static void {prefix}_score(const struct {prefix}_sums *sums, double *score) {{
   }}
 }}
 
-void {prefix}_predict_proba(const double *row, double *probability) {{
+/* Scores of the classes, whose order decides. */
+static void {prefix}_ask(const double *row, double *score) {{
   struct {prefix}_sums sums = {{{{0.0}}, {{0.0}}, 0.0}};
-  double z[{prefix}_n_columns], total;
-  int j, k, tree;
+  double z[{prefix}_n_columns];
+  int j, tree;
   for (j = 0; j < {prefix}_n_columns; ++j) {{
     z[j] = (row[j] - {prefix}_mean[j]) / {prefix}_deviation[j];
     if (z[j] > {limit}) z[j] = {limit};
     if (z[j] < -{limit}) z[j] = -{limit};
   }}
   for (tree = 0; tree < {prefix}_n_trees; ++tree) {prefix}_walk(z, tree, &sums);
-  {prefix}_score(&sums, probability);
-{calibration}  total = {prefix}_add(probability, {prefix}_n_classes);
-  for (k = 0; k < {prefix}_n_classes; ++k) probability[k] /= total;
+  {prefix}_score(&sums, score);
+}}
+
+static void {prefix}_normalize(double *score) {{
+  const double total = {prefix}_add(score, {prefix}_n_classes);
+  int k;
+  for (k = 0; k < {prefix}_n_classes; ++k) score[k] /= total;
+}}
+
+void {prefix}_predict_proba(const double *row, double *probability) {{
+{scores}  {prefix}_normalize(probability);
 }}
 
 int {prefix}_predict(const double *row) {{
-  double probability[{prefix}_n_classes];
+  double share[{prefix}_n_classes];
   int k, best = 0;
-  {prefix}_predict_proba(row, probability);
+  {prefix}_ask(row, share);
+  {prefix}_normalize(share);
   for (k = 1; k < {prefix}_n_classes; ++k)
-    if (probability[k] > probability[best]) best = k;
+    if (share[k] > share[best]) best = k;
   return best;
 }}
 
@@ -173,13 +183,15 @@ const char *{prefix}_column_name(int number) {{ return {prefix}_columns[number];
 """
 
 CALIBRATION = """\
-  total = 0.0;
+  double best = 0.0;
+  int k;
+  {prefix}_ask(row, probability);
   for (k = 0; k < {prefix}_n_classes; ++k) {{
     probability[k] += {offset};
-    if (probability[k] > total) total = probability[k];
+    if (probability[k] > best) best = probability[k];
   }}
   for (k = 0; k < {prefix}_n_classes; ++k)
-    probability[k] = pow(probability[k] / total, {exponent});
+    probability[k] = pow(probability[k] / best, {exponent});
 """
 
 
@@ -245,7 +257,7 @@ def _write(plain: PlainModel, prefix: str) -> str:
         by_margin=int(plain.by_margin),
         tie_weight=TIE_WEIGHT.hex(),
         limit=LIMIT.hex(),
-        calibration=calibration if plain.is_calibrated else "",
+        scores=calibration if plain.is_calibrated else f"  {prefix}_ask(row, probability);\n",
         tables="\n".join(_list_tables(plain, prefix)),
     )
 

@@ -177,8 +177,10 @@ class _Writer:
         )
         flat = graph.add("Reshape", scores, graph.integers(-1, self.plain.n_classes))
         score = graph.add("Slice", flat, graph.integers(0), n_rows, graph.integers(0))
-        probability = self._normalize(graph, score)
-        best = graph.add("ArgMax", probability, axis=1, keepdims=0)
+        share = probability = self._normalize(graph, score)
+        if self.plain.is_calibrated:  # which changes no label
+            probability = self._normalize(graph, self._calibrate(graph, score))
+        best = graph.add("ArgMax", share, axis=1, keepdims=0)
         label = graph.add("Gather", self._add_labels(graph), best)
         return label, graph.add("Cast", probability, to=kind)
 
@@ -264,12 +266,13 @@ class _Writer:
         score = graph.add("Add", vote, graph.add("Div", tie, graph.constant(2.0)))
         return graph.add("Transpose", score, perm=[1, 0])
 
+    def _calibrate(self, graph: Graph, score: Name) -> Name:
+        offset, exponent = self.plain.calibration
+        score = graph.add("Add", score, graph.constant(offset))
+        best = graph.add("ReduceMax", score, graph.integers(1))
+        return graph.add("Pow", graph.add("Div", score, best), graph.constant(exponent))
+
     def _normalize(self, graph: Graph, score: Name) -> Name:
-        if self.plain.is_calibrated:
-            offset, exponent = self.plain.calibration
-            score = graph.add("Add", score, graph.constant(offset))
-            best = graph.add("ReduceMax", score, graph.integers(1))
-            score = graph.add("Pow", graph.add("Div", score, best), graph.constant(exponent))
         total = graph.add("ReduceSum", score, graph.integers(1))
         return graph.add("Div", score, total)
 

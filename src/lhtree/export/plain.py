@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from lhtree.columns import Columns
 from lhtree.explain.reading import check_model
 from lhtree.tree import Floats, Forest, Ints
 
@@ -22,10 +23,16 @@ class PlainModel:
 
     forest: Forest
     classes: NDArray[Any]
-    column_names: list[str]
+    columns: Columns  # how the columns of X become those that trees see
+    feature_names: list[str]  # of the columns of X
     n_trees_per_member: int
     by_margin: bool
     calibration: tuple[float, float]  # offset and exponent
+
+    @property
+    def column_names(self) -> list[str]:
+        """Names of the columns that the trees see."""
+        return self.columns.name_columns(self.feature_names)
 
     @property
     def n_classes(self) -> int:
@@ -46,13 +53,18 @@ class PlainModel:
 def read_model(model: Any) -> PlainModel:
     """Return the plain parts of a fitted classifier."""
     check_model(model)
-    offset, exponent = getattr(model, "calibration_", NO_CALIBRATION)
+    by_margin = model.voting == "margin"
+    offset, exponent = NO_CALIBRATION
+    if not by_margin:
+        offset, exponent = getattr(model, "calibration_", NO_CALIBRATION)
+    names = getattr(model, "feature_names_in_", [f"x{j}" for j in range(model.n_features_in_)])
     return PlainModel(
         forest=model.forest_,
         classes=model.classes_,
-        column_names=model.column_names_,
+        columns=model.columns_,
+        feature_names=[str(name) for name in names],
         n_trees_per_member=1 if model.n_classes_ == 2 else model.n_classes_,
-        by_margin=model.voting == "margin",
+        by_margin=by_margin,
         calibration=(float(offset), float(exponent)),
     )
 

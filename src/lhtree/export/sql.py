@@ -35,8 +35,8 @@ def to_sql(model: Any, table: str | Sequence[str], *, columns: Sequence[str] | N
     table : str or sequence of str
         Name of the table; of one in a schema, the parts: ``("schema", "table")``.
     columns : sequence of str, optional
-        Names of the table's columns in the order of the model's, where they differ from
-        ``column_names_``.
+        Names of the table's columns in the order of those of `X` in `fit`, where they
+        differ. Categories are compared with the values that they had there.
 
     Returns
     -------
@@ -74,10 +74,10 @@ def to_sql(model: Any, table: str | Sequence[str], *, columns: Sequence[str] | N
 
 
 def _check_columns(plain: PlainModel, columns: Sequence[str] | None) -> list[str]:
-    names = plain.column_names if columns is None else list(columns)
-    if len(names) != plain.forest.n_features:
+    names = plain.feature_names if columns is None else list(columns)
+    if len(names) != plain.columns.n_features:
         raise ValueError(
-            f"columns must name the {plain.forest.n_features} columns of the model, got "
+            f"columns must name the {plain.columns.n_features} columns of the model, got "
             f"{len(names)}."
         )
     return names
@@ -119,15 +119,30 @@ def _join_sums(terms: Sequence[str]) -> str:
 def _write_values(plain: PlainModel, names: list[str]) -> str:
     """Write the rows in the units of the trees."""
     forest = plain.forest
+    columns = zip(
+        _list_columns(plain, names), forest.column_mean, forest.column_deviation, strict=True
+    )
     values = [
-        f"(CAST({quote_name(name)} AS {DOUBLE}) - {quote_number(mean)}) / {quote_number(sd)}"
-        f" AS z{j}"
-        for j, (name, mean, sd) in enumerate(
-            zip(names, forest.column_mean, forest.column_deviation, strict=True)
-        )
+        f"({column} - {quote_number(mean)}) / {quote_number(deviation)} AS z{j}"
+        for j, (column, mean, deviation) in enumerate(columns)
     ]
     listed = ",\n  ".join(values)
     return f"lhtree_value AS (SELECT lhtree_row,\n  {listed}\nFROM lhtree_source)"
+
+
+def _list_columns(plain: PlainModel, names: list[str]) -> Iterator[str]:
+    """Yield the columns that the trees see: numbers, and indicators of categories."""
+    categories = {category.feature: category for category in plain.columns.categories}
+    for j, name in enumerate(map(quote_name, names)):
+        if j not in categories:
+            yield f"CAST({name} AS {DOUBLE})"
+            continue
+        groups = [[value] for value in categories[j].values]
+        if categories[j].has_others:
+            groups.append(list(categories[j].merged))
+        for group in groups:
+            listed = ", ".join(map(quote_label, group)) or "NULL"
+            yield f"(CASE WHEN {name} IN ({listed}) THEN 1e0 ELSE 0e0 END)"
 
 
 def _list_rows(plain: PlainModel, node: Ints, terms: Terms, *numbers: Floats) -> Iterator[str]:
@@ -251,14 +266,18 @@ def _write_votes(plain: PlainModel) -> Iterator[str]:
         f" ELSE 1e0 + ABS({s}) / (1e0 + ABS({s})) END) / 2e0"
         for vote, s in _list_votes(plain)
     ]
-    if plain.is_calibrated:
-        offset, exponent = map(quote_number, plain.calibration)
-        scores = [f"POWER({score} + {offset}, {exponent})" for score in scores]
     listed = ",\n  ".join(f"{score} AS q{k}" for k, score in enumerate(scores))
     yield f"lhtree_score AS (SELECT lhtree_row,\n  {listed}\nFROM lhtree_vote)"
     total = " + ".join(f"q{k}" for k in range(plain.n_classes))
     shares = ", ".join(f"q{k} / ({total}) AS p{k}" for k in range(plain.n_classes))
-    yield f"lhtree_share AS (SELECT lhtree_row, {shares} FROM lhtree_score)"
+    yield f"lhtree_share AS (SELECT lhtree_row, {shares}, {_list_powers(plain)} FROM lhtree_score)"
+
+
+def _list_powers(plain: PlainModel) -> str:
+    """List what the probabilities are proportional to: calibration changes no label."""
+    offset, exponent = map(quote_number, plain.calibration)
+    power = f"POWER(q{{k}} + {offset}, {exponent})" if plain.is_calibrated else "q{k}"
+    return ", ".join(f"{power.format(k=k)} AS r{k}" for k in range(plain.n_classes))
 
 
 def _list_votes(plain: PlainModel) -> list[tuple[str, str]]:
@@ -277,9 +296,9 @@ def _write_answer(plain: PlainModel) -> str:
         cases.append(f"WHEN {others} THEN {quote_label(labels[k])}")
     last = quote_label(labels[-1])
     label = f"CASE {' '.join(cases)} ELSE {last} END" if cases else last
-    shares = ",\n  ".join(
-        f"p{k} AS {quote_name(f'probability_{label}')}" for k, label in enumerate(labels)
-    )
+    total = " + ".join(f"r{k}" for k in range(plain.n_classes))
+    names = [quote_name(f"probability_{label}") for label in labels]
+    shares = ",\n  ".join(f"r{k} / ({total}) AS {name}" for k, name in enumerate(names))
     return (
         f"SELECT lhtree_source.*,\n  {label} AS label,\n  {shares}\n"
         "FROM lhtree_source JOIN lhtree_share\n"

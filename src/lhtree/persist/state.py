@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import fields
 from typing import Any, NamedTuple
 
@@ -289,19 +289,24 @@ def _restore_forest(arrays: Arrays) -> Forest:
 
 def _check_fit(state: dict[str, Any]) -> None:
     """Check what the parts of a fitted model say of each other."""
-    n_classes, forest = state["n_classes_"], state["forest_"]
-    target = [1] if n_classes == 2 else range(n_classes)
-    n_members, rest = divmod(len(forest), len(target))
-    names, columns = state.get("feature_names_in_"), state["columns_"]
-    votes = state.get("oob_decision_function_")
-    for is_sound, message in [
-        (len(state["classes_"]) == n_classes, "n_classes_ is not the number of its labels"),
-        (n_members > 0 and rest == 0, "its members have not one tree per class"),
-        (np.array_equal(forest.target, list(target) * n_members), "its trees have wrong targets"),
-        (columns.n_features == state["n_features_in_"], "its columns_ are of other features"),
-        (forest.n_features == len(columns.find_source()), "its trees have other columns"),
-        (names is None or len(names) == state["n_features_in_"], "it has too few or many names"),
-        (votes is None or votes.shape[1] == n_classes, "oob_decision_function_ has other columns"),
-    ]:
+    for is_sound, message in _list_checks(state):
         if not is_sound:
             raise ValueError(message)
+
+
+def _list_checks(state: dict[str, Any]) -> Iterator[tuple[bool, str]]:
+    """Yield whether something holds, and what is wrong if not; each relies on those before."""
+    n_classes, forest, columns = state["n_classes_"], state["forest_"], state["columns_"]
+    n_features = state["n_features_in_"]
+    yield len(state["classes_"]) == n_classes, "n_classes_ is not the number of its labels"
+    target = [1] if n_classes == 2 else list(range(n_classes))
+    n_members, rest = divmod(len(forest), len(target))
+    yield n_members > 0 and rest == 0, "its members have not one tree per class"
+    yield np.array_equal(forest.target, target * n_members), "its trees have wrong targets"
+    yield columns.n_features == n_features, "its columns_ are of other features"
+    yield n_features <= forest.n_features, "its trees have other columns"
+    yield len(columns.find_source()) == forest.n_features, "its trees have other columns"
+    names, votes = state.get("feature_names_in_"), state.get("oob_decision_function_")
+    yield names is None or len(names) == n_features, "it has too few or many names"
+    is_wide = votes is None or votes.shape[1] == n_classes
+    yield is_wide, "oob_decision_function_ has other columns"
