@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks import accuracy, lines, models, paper, report, summary, tune, workers
+from benchmarks import accuracy, cells, lines, models, paper, report, summary, tune, workers
 from jobs import burn
 from lhtree import LHForestClassifier
 
@@ -85,7 +85,7 @@ def test_the_report_tells_what_the_lines_hold(measured, tmp_path):
     run_command([sys.executable, "-m", "benchmarks.report", *options])
     text = (tmp_path / "accuracy.md").read_text()
     result = summary.summarize(lines.read(measured[0]))["digits", "RF"]
-    assert f"{result.accuracy:.1f}{report.PM}{result.deviation:.1f}" in text.replace("*", "")
+    assert f"{result.accuracy:.1f}{cells.PM}{result.deviation:.1f}" in text.replace("*", "")
     assert "Over the 4 data sets" in text
     assert "| LHT default |" in text
     assert "protein" in (tmp_path / "paper.md").read_text()
@@ -120,7 +120,7 @@ def test_a_job_over_its_limit_is_a_line_and_is_tried_again_with_a_higher_one(tmp
     out = tmp_path / "a.jsonl"
     lines.append(out, {"data": "wine", "model": "RF", "seed": 0, "over_s": 5.0, "run": 1})
     result = summary.summarize(lines.read(out))["wine", "RF"]
-    assert report.format_result(result) == "not run: over the time limit"
+    assert cells.format_result(result) == "not run: over the time limit"
     command = make_command(out, ["wine"], ["RF"], 1)
     assert accuracy.main([*command[3:], "--limit", "5"]) == 0
     assert "Nothing to do" in capsys.readouterr().out
