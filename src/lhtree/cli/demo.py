@@ -1,33 +1,27 @@
-"""The command ``lhtree``: parse, call, print."""
+"""``lhtree demo``: trees and forests on the Wine data, next to the paper."""
 
 from __future__ import annotations
 
-import json
-import sys
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
+import typer
+from rich import box
+from rich.console import Console
+from rich.table import Table
 from sklearn.datasets import load_wine
 from sklearn.model_selection import train_test_split
 
-from lhtree import LHForestClassifier, LHTClassifier, __version__
-
-try:
-    import typer
-    from rich import box
-    from rich.console import Console
-    from rich.table import Table
-
-    HAS_TYPER = True
-except ModuleNotFoundError:  # main says what to install
-    HAS_TYPER = False
+from lhtree import LHForestClassifier, LHTClassifier
+from lhtree.cli.screen import AsJson, Examples, get_console, print_json
+from lhtree.files import write_atomically
 
 N_SPLITS = 10
 TEST_SIZE = 0.2
 N_STRONGEST = 4
-WIDTH_IN_PIPE = 100  # no terminal to ask; wide enough that no cell is cut
 
 
 @dataclass(frozen=True)
@@ -209,57 +203,27 @@ def _tabulate_first_splits(numbers: Demo) -> Table:
     return table
 
 
-def _print_version(is_wanted: bool) -> None:
-    if is_wanted:
-        typer.echo(f"lhtree {__version__}")
-        raise typer.Exit
-
-
-def _start(
-    version: Annotated[
-        bool,
-        typer.Option(
-            "--version", callback=_print_version, is_eager=True, help="Print the version and exit."
-        ),
-    ] = False,
-) -> None:
-    """Learning Hyperplane Trees: oblique decision trees and forests in closed form."""
+EXAMPLES = Examples("lhtree demo", "lhtree demo --csv wine.csv")
 
 
 def demo(
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print the numbers as JSON instead of tables.")
-    ] = False,
+    csv: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write the Wine data to this file instead."),
+    ] = None,
+    as_json: AsJson = False,
 ) -> None:
-    """Train trees on the Wine data and compare them with the paper."""
+    """Train trees on the Wine data and compare them with the paper.
+
+    With --csv it writes the data, for a first try of the other commands.
+    """
+    if csv is not None:
+        wine = load_wine(as_frame=True)
+        frame = wine.data.assign(cultivar=wine.target_names[wine.target])
+        write_atomically(csv, frame.to_csv(index=False))
+        return
     numbers = compute_demo()
     if as_json:
-        typer.echo(json.dumps(asdict(numbers), indent=2))
+        print_json(asdict(numbers))
     else:
-        width = None if sys.stdout.isatty() else WIDTH_IN_PIPE
-        print_demo(numbers, Console(width=width, highlight=False))
-
-
-def _make_app() -> typer.Typer:
-    app = typer.Typer(name="lhtree", no_args_is_help=True, pretty_exceptions_enable=False)
-    app.callback()(_start)
-    app.command()(demo)
-    return app
-
-
-if HAS_TYPER:
-    app = _make_app()
-
-
-def main() -> None:
-    """Run the command ``lhtree``.
-
-    Exits with 0 on success, 2 on wrong usage, 130 on an interrupt, otherwise 1 with
-    one sentence on standard error.
-    """
-    if not HAS_TYPER:
-        sys.exit('The command lhtree needs Typer: install with pip install "lhtree[cli]".')
-    try:
-        app()
-    except Exception as error:
-        sys.exit(f"lhtree: {str(error) or repr(error)}")
+        print_demo(numbers, get_console())

@@ -1,0 +1,100 @@
+"""The commands together, and what happens to their errors."""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from collections.abc import Sequence
+from typing import Annotated
+
+import click
+import typer
+
+from lhtree import __version__
+from lhtree.cli import demo, explain, export, fit, info, predict, report
+from lhtree.cli.interrupt import EXIT_CODE, ending_on_interrupt
+
+# In the order in which a new user needs them.
+COMMANDS = {
+    "fit": (fit.fit, fit.EXAMPLES),
+    "predict": (predict.predict, predict.EXAMPLES),
+    "explain": (explain.explain, explain.EXAMPLES),
+    "report": (report.report, report.EXAMPLES),
+    "export": (export.export, export.EXAMPLES),
+    "info": (info.info, info.EXAMPLES),
+    "demo": (demo.demo, demo.EXAMPLES),
+}
+
+
+def _print_version(is_wanted: bool) -> None:
+    if is_wanted:
+        typer.echo(f"lhtree {__version__}")
+        raise typer.Exit
+
+
+def _start(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Print the version and exit."
+        ),
+    ] = False,
+    debug: Annotated[
+        bool, typer.Option("--debug", help="Show where an error comes from.")
+    ] = False,
+) -> None:
+    """Learning Hyperplane Trees: oblique decision trees and forests in closed form.
+
+    A first try: "lhtree demo --csv wine.csv" writes a table, "lhtree fit wine.csv
+    --target cultivar -o wine.safetensors" learns it, and the other commands read the
+    model. "lhtree COMMAND --help" has examples of each.
+    """
+
+
+def make_app() -> typer.Typer:
+    """Return the command with its subcommands."""
+    app = typer.Typer(
+        name="lhtree",
+        no_args_is_help=True,
+        pretty_exceptions_enable=False,
+        rich_markup_mode="rich",
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    app.callback()(_start)
+    for name, (command, examples) in COMMANDS.items():
+        app.command(name, epilog=str(examples))(command)
+    return app
+
+
+app = make_app()
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run a command and return its exit code; print what went wrong in one sentence."""
+    shows_origin = "--debug" in arguments
+    arguments = [argument for argument in arguments if argument != "--debug"]
+    try:
+        with ending_on_interrupt():
+            code = app(args=arguments, prog_name="lhtree", standalone_mode=False)
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except (KeyboardInterrupt, click.Abort):
+        return EXIT_CODE
+    except BrokenPipeError:  # whoever reads our output has seen enough
+        return 0
+    except Exception as error:
+        if shows_origin:
+            traceback.print_exc()
+        else:
+            print(f"lhtree: {describe(error)}", file=sys.stderr)
+        return 1
+    return code if isinstance(code, int) else 0
+
+
+def describe(error: Exception) -> str:
+    """Return an error as one line."""
+    if isinstance(error, OSError) and error.filename is not None and error.strerror:
+        return f"{error.filename}: {error.strerror}."
+    text = " ".join(str(error).split())
+    return text or repr(error)

@@ -1,0 +1,74 @@
+"""``lhtree export``: a model for other programs and for people."""
+
+from __future__ import annotations
+
+import importlib
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from lhtree.cli.models import ModelFile, load_model
+from lhtree.cli.screen import AsJson, Examples, print_json
+from lhtree.files import write_atomically
+
+EXAMPLES = Examples(
+    "lhtree export wine.safetensors --text",
+    "lhtree export wine.safetensors --onnx -o wine.onnx",
+)
+
+Flag = Annotated[bool, typer.Option]
+
+
+def export(
+    model: ModelFile,
+    onnx: Annotated[bool, typer.Option("--onnx", help="ONNX graph; needs -o.")] = False,
+    c: Annotated[bool, typer.Option("--c", help="C99 source without dependencies.")] = False,
+    sql: Annotated[
+        str | None, typer.Option(metavar="TABLE", help="SELECT statement over this table.")
+    ] = None,
+    text: Annotated[bool, typer.Option("--text", help="The splits as text.")] = False,
+    graphviz: Annotated[bool, typer.Option("--graphviz", help="Graph in the dot language.")] = False,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", metavar="FILE", help="Default: stdout.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write a model in another form: choose one of --onnx, --c, --sql, --text, --graphviz."""
+    chosen = [
+        name
+        for name, is_wanted in [
+            ("onnx", onnx), ("c", c), ("sql", sql is not None), ("text", text),
+            ("graphviz", graphviz),
+        ]
+        if is_wanted
+    ]  # fmt: skip
+    if len(chosen) != 1:
+        raise typer.BadParameter("choose one of --onnx, --c, --sql TABLE, --text and --graphviz.")
+    if output is None and (onnx or as_json):
+        raise typer.BadParameter("give -o, the file to write.")
+    classifier = load_model(model)
+    if output is not None and (onnx or c):
+        _find("to_onnx" if onnx else "to_c")(classifier, output)
+    else:
+        content = render(classifier, chosen[0], sql)
+        if output is None:
+            typer.echo(content)
+        else:
+            write_atomically(output, content if content.endswith("\n") else content + "\n")
+    if as_json:
+        print_json({"format": chosen[0], "output": str(output)})
+
+
+def render(model: Any, form: str, table: str | None) -> str:
+    """Return a model as text."""
+    if form == "sql":
+        return str(_find("to_sql")(model, table))
+    if form == "c":
+        return str(_find("to_c")(model, None))
+    return str(_find(f"export_{form}")(model))
+
+
+def _find(name: str) -> Any:
+    """Return a function of lhtree.export, which few commands need."""
+    return getattr(importlib.import_module("lhtree.export"), name)

@@ -1,0 +1,61 @@
+"""``lhtree info``: what a model file holds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+
+from lhtree.cli.models import ModelFile, list_columns, load_model
+from lhtree.cli.screen import AsJson, Examples, add_row, get_console, make_table, print_json
+
+EXAMPLES = Examples("lhtree info wine.safetensors")
+N_STRONGEST = 10
+
+
+def info(model: ModelFile, as_json: AsJson = False) -> None:
+    """Show the parameters, classes and strongest features of a model."""
+    facts = describe(load_model(model))
+    facts["bytes"] = model.stat().st_size
+    if as_json:
+        print_json(facts)
+    else:
+        print_facts(facts, get_console())
+
+
+def describe(model: Any) -> dict[str, Any]:
+    """Return what is worth knowing of a model."""
+    plain = type(model)().get_params()
+    importance = model.feature_importances_
+    names = list_columns(model) or [f"x{j}" for j in range(model.n_features_in_)]
+    order = np.argsort(-importance, kind="stable")[:N_STRONGEST]
+    return {
+        "model": type(model).__name__,
+        "classes": model.classes_.tolist(),
+        "features": names,
+        "trees": len(model.trees_),
+        "leaves": model.get_n_leaves(),
+        "depth": model.get_depth(),
+        "parameters": model.get_params(),
+        "changed": [k for k, v in model.get_params().items() if repr(v) != repr(plain[k])],
+        "importances": {names[j]: float(importance[j]) for j in order if importance[j] > 0},
+    }
+
+
+def print_facts(facts: dict[str, Any], console: Console) -> None:
+    """Show them as tables."""
+    table = make_table("", facts["model"])
+    classes = ", ".join(map(str, facts["classes"][:10]))
+    more = f" and {len(facts['classes']) - 10} more" if len(facts["classes"]) > 10 else ""
+    add_row(table, "classes", classes + more)
+    add_row(table, "features", len(facts["features"]))
+    add_row(table, "trees", f"{facts['trees']}, {facts['leaves']} leaves, depth {facts['depth']}")
+    changed = ", ".join(f"{name}={facts['parameters'][name]!r}" for name in facts["changed"])
+    add_row(table, "parameters", changed or "all as by default")
+    add_row(table, "file", f"{facts['bytes'] / 1e6:.2f} MB")
+    console.print(table)
+    table = make_table("strongest features", "importance", right=("importance",))
+    for name, value in facts["importances"].items():
+        add_row(table, name, f"{value:.3f}")
+    console.print(table)

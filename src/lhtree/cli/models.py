@@ -1,0 +1,125 @@
+"""What the commands know of a model: its file, its columns, and how well it does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+from sklearn.metrics import accuracy_score, balanced_accuracy_score, log_loss
+
+import lhtree
+from lhtree.cli.tables import (
+    Format,
+    Source,
+    TableError,
+    check_columns,
+    iterate_frames,
+    iterate_libsvm,
+    read_frame,
+    read_libsvm,
+)
+
+ModelFile = Annotated[
+    Path, typer.Argument(metavar="MODEL", help="File that lhtree fit or lhtree.save wrote.")
+]
+
+
+def load_model(path: Path) -> Any:
+    """Read a model."""
+    return lhtree.load(path)
+
+
+def list_columns(model: Any) -> list[str] | None:
+    """Return the names of the columns that a model reads; None if it knows none."""
+    names = getattr(model, "feature_names_in_", None)
+    return None if names is None else [str(name) for name in names]
+
+
+def list_categories(model: Any) -> list[str]:
+    """Return the names of the columns that hold categories."""
+    names = list_columns(model) or []
+    return [names[j] for j in model.columns_.find_categorical()]
+
+
+def iterate_rows(model: Any, source: Source) -> Iterator[Any]:
+    """Read what a model needs from a table, block by block."""
+    if source.format == Format.libsvm:
+        yield from iterate_libsvm(source, model.n_features_in_)
+        return
+    names = list_columns(model)
+    if names is None:
+        yield _read_unnamed(model, source)
+        return
+    categories = set(list_categories(model))
+    numbers = [name for name in names if name not in categories]
+    for frame in iterate_frames(source, numbers, [n for n in names if n in categories]):
+        yield frame[names]
+
+
+def _read_unnamed(model: Any, source: Source) -> Any:
+    """Read a table for a model that was trained on an array: columns count by position."""
+    frame = read_frame(source)
+    if frame.shape[1] != model.n_features_in_:
+        raise TableError(
+            f"{source} has {frame.shape[1]} columns, but the model reads "
+            f"{model.n_features_in_}, which it knows by position only."
+        )
+    return frame.to_numpy(dtype=np.float64)
+
+
+def read_labelled(model: Any, source: Source, target: str | None) -> tuple[Any, Any]:
+    """Read rows and their labels for a model that is fitted."""
+    if source.format == Format.libsvm:
+        return read_libsvm(source, model.n_features_in_)
+    names = list_columns(model)
+    target = check_target(target)
+    frame = read_frame(source)
+    X, y = split_target(source, frame, target)
+    if names is None:
+        return X.to_numpy(dtype=np.float64), y
+    check_columns(source, list(X.columns), names)
+    return X[names], y
+
+
+def check_target(target: str | None) -> str:
+    """Demand the name of the column of labels."""
+    if target is None:
+        raise typer.BadParameter("give --target, the name of the column of class labels.")
+    return target
+
+
+def split_target(
+    source: Source, frame: Any, target: str, dropped: Sequence[str] = ()
+) -> tuple[Any, Any]:
+    """Return the features and the labels of a table."""
+    for name in (target, *dropped):
+        if name not in frame.columns:
+            known = ", ".join(map(repr, list(frame.columns)[:10]))
+            raise typer.BadParameter(f"{source} has no column {name!r}; it has {known}.")
+    y = frame[target]
+    if n_missing := int(y.isna().sum()):
+        raise TableError(f"{source} has no label in {n_missing} rows; remove or label them.")
+    return frame.drop(columns=[target, *dropped]), y.to_numpy()
+
+
+def score(model: Any, X: Any, y: Any) -> dict[str, float | None]:
+    """Return how well a model answers rows whose labels are known."""
+    if len(y) == 0:
+        raise TableError("there are no rows to score the model on.")
+    proba = model.predict_proba(X)
+    label = model.classes_[proba.argmax(axis=1)]
+    if np.asarray(y).dtype.kind != model.classes_.dtype.kind:
+        y, label = np.asarray(y).astype(str), label.astype(str)
+    is_known = np.isin(np.asarray(y).astype(str), model.classes_.astype(str)).all()
+    classes = model.classes_.astype(np.asarray(y).dtype)
+    return {
+        "accuracy": float(accuracy_score(y, label)),
+        "balanced_accuracy": float(balanced_accuracy_score(y, label)) if is_known else None,
+        "log_loss": float(log_loss(y, proba, labels=classes))
+        if is_known and len(classes) > 1
+        else None,
+        "n_rows": len(y),
+    }

@@ -1,0 +1,85 @@
+"""``lhtree predict``: labels and probabilities for a table of any size."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any, BinaryIO
+
+import pyarrow as pa
+import typer
+
+from lhtree.cli.models import ModelFile, iterate_rows, load_model
+from lhtree.cli.screen import AsJson, Examples, print_json, show_progress
+from lhtree.cli.tables import DataFile, DataFormat, Format, Source, find_format, open_writer
+from lhtree.files import replacing
+
+EXAMPLES = Examples(
+    "lhtree predict wine.safetensors wine.csv",
+    "lhtree predict wine.safetensors wine.csv --proba -o predicted.parquet",
+)
+
+
+def predict(
+    model: ModelFile,
+    data: DataFile,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "-o", "--output", metavar="FILE", help="CSV, Parquet or Arrow; default: stdout as CSV."
+        ),
+    ] = None,
+    proba: Annotated[bool, typer.Option("--proba", help="Add a column for each class.")] = False,
+    data_format: DataFormat = None,
+    as_json: AsJson = False,
+) -> None:
+    """Predict the class of every row of a table.
+
+    The table is read and written in blocks, so it may be larger than the memory. Its
+    columns are found by name, in any order; others are passed over.
+    """
+    if as_json and output is None:
+        raise typer.BadParameter("--json prints a summary; it needs -o for the predictions.")
+    source = Source.find(data, data_format)
+    kind = Format.csv if output is None else find_format(str(output), None)
+    classifier = load_model(model)
+    with opened(output) as file, show_progress("predicting") as progress:
+        n_rows = 0
+        with open_writer(file, kind, make_schema(classifier, proba)) as writer:
+            for rows in iterate_rows(classifier, source):
+                if rows.shape[0]:
+                    writer.write_table(answer(classifier, rows, proba))
+                    n_rows += rows.shape[0]
+                    progress.update(progress.task_ids[0], description=f"{n_rows} rows predicted")
+    if as_json:
+        print_json({"rows": n_rows, "output": str(output)})
+
+
+@contextmanager
+def opened(output: Path | None) -> Iterator[BinaryIO]:
+    """Open a new file, complete or not there at all, or standard output."""
+    if output is None:
+        yield sys.stdout.buffer
+    else:
+        with replacing(output) as file:
+            yield file
+
+
+def make_schema(model: Any, proba: bool) -> pa.Schema:
+    """Return the columns of the answer."""
+    fields = [pa.field("prediction", pa.array(model.classes_.tolist()).type)]
+    if proba:
+        fields += [pa.field(f"probability_{label}", pa.float64()) for label in model.classes_]
+    return pa.schema(fields)
+
+
+def answer(model: Any, rows: Any, proba: bool) -> pa.Table:
+    """Return labels, and probabilities if they are wanted, of a block of rows."""
+    probability = model.predict_proba(rows)
+    label = model.classes_[probability.argmax(axis=1)]
+    columns = [pa.array(label.tolist())]
+    if proba:
+        columns += [pa.array(probability[:, k].copy()) for k in range(probability.shape[1])]
+    return pa.Table.from_arrays(columns, schema=make_schema(model, proba))

@@ -1,0 +1,39 @@
+"""``lhtree report``: a page about a model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from lhtree.cli.models import ModelFile, load_model, read_labelled
+from lhtree.cli.screen import AsJson, Examples, print_json, show_progress
+from lhtree.cli.tables import DataFile, DataFormat, Source
+
+EXAMPLES = Examples("lhtree report wine.safetensors wine.csv --target cultivar -o wine.html")
+
+
+def report(
+    model: ModelFile,
+    data: DataFile,
+    output: Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="HTML file.")],
+    target: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="Column of the class labels.")
+    ] = None,
+    data_format: DataFormat = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write one HTML page: scores, trees to click through, and why rows are predicted so."""
+    try:
+        from lhtree.report import write_report
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(
+            f'Reports need {error.name}: install with pip install "lhtree[report]".'
+        ) from error
+    classifier = load_model(model)
+    X, y = read_labelled(classifier, Source.find(data, data_format), target)
+    with show_progress("writing the report"):
+        write_report(classifier, X, y, output)
+    if as_json:
+        print_json({"output": str(output), "rows": len(y)})

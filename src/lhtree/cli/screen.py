@@ -1,0 +1,90 @@
+"""What a command shows: text for people, JSON for programs, progress on a terminal."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+from rich import box
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.table import Table
+from rich.text import Text
+
+WIDTH_IN_PIPE = 100  # no terminal to ask; wide enough that no cell is cut
+
+AsJson = Annotated[
+    bool, typer.Option("--json", help="Print the result as JSON, for other programs.")
+]
+
+
+class Examples(tuple[str, ...]):
+    """Commands that the help of a command shows; the tests run them as printed."""
+
+    def __new__(cls, *lines: str) -> Examples:
+        """Take one command per line."""
+        return super().__new__(cls, lines)
+
+    def __str__(self) -> str:
+        # Typer joins lines unless an empty one stands between them.
+        return "Examples:\n\n" + "\n\n".join(self)
+
+
+def get_console() -> Console:
+    """Return where results are printed: standard output."""
+    return Console(width=None if sys.stdout.isatty() else WIDTH_IN_PIPE, highlight=False)
+
+
+def print_json(value: Any) -> None:
+    """Print plain data as JSON; what is no number becomes null."""
+    typer.echo(json.dumps(to_plain(value), indent=2, ensure_ascii=False, allow_nan=False))
+
+
+def to_plain(value: Any) -> Any:
+    """Return NumPy's and Python's values as what JSON knows."""
+    if isinstance(value, dict):
+        return {str(key): to_plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple | np.ndarray):
+        return [to_plain(item) for item in value]
+    if isinstance(value, np.generic):
+        return to_plain(value.item())
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    return repr(value)
+
+
+def make_table(*names: str, right: tuple[str, ...] = ()) -> Table:
+    """Return an empty table; the columns in `right` are aligned there."""
+    table = Table(box=box.SIMPLE)
+    for name in names:
+        table.add_column(Text(name), justify="right" if name in right else "left")
+    return table
+
+
+def add_row(table: Table, *cells: object) -> None:
+    """Add a row whose cells are shown as they are: names may look like markup."""
+    table.add_row(*(Text(str(cell)) for cell in cells))
+
+
+@contextmanager
+def show_progress(task: str, total: float | None = None) -> Iterator[Progress]:
+    """Show a bar on standard error while the block runs, if that is a terminal.
+
+    Its only task has number 0; without `total` the bar moves without an end.
+    """
+    console = Console(stderr=True)
+    columns = [TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn()]
+    if total is not None:
+        columns.append(TimeRemainingColumn())
+    is_hidden = not sys.stderr.isatty()
+    with Progress(*columns, console=console, transient=True, disable=is_hidden) as progress:
+        progress.add_task(task, total=total)
+        yield progress

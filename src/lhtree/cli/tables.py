@@ -1,0 +1,303 @@
+"""Tables of a command: read whole or in blocks, written in blocks."""
+
+from __future__ import annotations
+
+import csv
+import io
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any, BinaryIO
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.ipc
+import pyarrow.parquet
+import typer
+from sklearn.datasets import load_svmlight_file
+
+HEAD_BYTES = 1 << 20  # of a CSV file, from which types are guessed
+BLOCK_BYTES = 8 << 20  # of a text file, read at a time
+BLOCK_ROWS = 1 << 16  # of any other
+
+
+class Format(StrEnum):
+    """How a table is written in a file."""
+
+    csv = "csv"
+    parquet = "parquet"
+    arrow = "arrow"
+    libsvm = "libsvm"
+
+
+SUFFIXES = {
+    ".csv": Format.csv,
+    ".txt": Format.csv,
+    ".tsv": Format.csv,
+    ".parquet": Format.parquet,
+    ".pq": Format.parquet,
+    ".arrow": Format.arrow,
+    ".feather": Format.arrow,
+    ".ipc": Format.arrow,
+    ".libsvm": Format.libsvm,
+    ".svm": Format.libsvm,
+    ".svmlight": Format.libsvm,
+}
+
+DataFile = Annotated[
+    str, typer.Argument(metavar="DATA", help="CSV, Parquet, Arrow or LIBSVM file; - reads stdin.")
+]
+DataFormat = Annotated[
+    Format | None, typer.Option("--format", help="Format of DATA; default: by its name, or CSV.")
+]
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where a table is read from, and how it is written there."""
+
+    name: str  # "-" is standard input
+    format: Format
+    delimiter: str = ","
+
+    @classmethod
+    def find(cls, name: str, given: Format | None = None) -> Source:
+        """Return the source that a command line names."""
+        suffix = Path(name).suffix.lower()
+        return cls(name, find_format(name, given), "\t" if suffix == ".tsv" else ",")
+
+    @contextmanager
+    def open(self) -> Iterator[BinaryIO]:
+        """Open the bytes; errors of the reader name the file."""
+        try:
+            if self.name == "-":
+                yield sys.stdin.buffer
+            else:
+                with Path(self.name).open("rb") as file:
+                    yield file
+        except (pa.ArrowException, UnicodeDecodeError, ValueError, KeyError) as error:
+            if isinstance(error, TableError):
+                raise
+            raise TableError(f"{self}: {' '.join(str(error).split())}") from error
+
+    def __str__(self) -> str:
+        return "standard input" if self.name == "-" else self.name
+
+
+class TableError(ValueError):
+    """A table that cannot be read, in one sentence that names it."""
+
+
+def find_format(name: str, given: Format | None) -> Format:
+    """Return the format of a file by its name, unless it is given."""
+    if given is not None:
+        return given
+    suffix = Path(name).suffix.lower()
+    if name == "-" or suffix in ("", *SUFFIXES):
+        return SUFFIXES.get(suffix, Format.csv)
+    raise typer.BadParameter(
+        f"{name} has the unknown ending {suffix}; give --format, one of {', '.join(Format)}."
+    )
+
+
+# ---- whole tables
+
+
+def read_frame(source: Source) -> pd.DataFrame:
+    """Read a whole table; types are guessed."""
+    if source.format == Format.libsvm:
+        raise TableError(f"{source}: LIBSVM files have no named columns; use read_libsvm.")
+    with source.open() as file:
+        if source.format == Format.csv:
+            head, rest = _read_head(file)
+            _check_header(source, head)
+            stream = pa.PythonFile(_Chained(head, rest))
+            table = pa.csv.read_csv(
+                stream,
+                parse_options=pa.csv.ParseOptions(delimiter=source.delimiter),
+                convert_options=pa.csv.ConvertOptions(strings_can_be_null=True),
+            )
+        else:
+            content = pa.BufferReader(file.read()) if source.name == "-" else file
+            read = pa.parquet.read_table if source.format == Format.parquet else _read_arrow
+            table = read(content)
+    _check_names(source, table.column_names)
+    return to_frame(table)
+
+
+def _read_arrow(file: Any) -> pa.Table:
+    return pa.Table.from_batches(*_open_arrow(file))
+
+
+def _open_arrow(file: Any) -> tuple[Iterator[pa.RecordBatch], pa.Schema]:
+    """Open a file or a stream of Arrow's: files begin with a mark."""
+    is_file = file.read(6) == b"ARROW1"
+    file.seek(0)
+    if not is_file:
+        reader = pa.ipc.open_stream(file)
+        return iter(reader), reader.schema
+    reader = pa.ipc.open_file(file)
+    return (reader.get_batch(i) for i in range(reader.num_record_batches)), reader.schema
+
+
+def to_frame(table: pa.Table) -> pd.DataFrame:
+    """Return a frame of types that the classifiers know."""
+    fields = []
+    for field in table.schema:
+        has_gaps = table.column(field.name).null_count > 0
+        is_number = pa.types.is_decimal(field.type) or pa.types.is_null(field.type)
+        if is_number or (pa.types.is_boolean(field.type) and has_gaps):
+            field = field.with_type(pa.float64())
+        fields.append(field)
+    return table.cast(pa.schema(fields)).to_pandas(date_as_object=False)
+
+
+def read_libsvm(source: Source, n_features: int | None = None) -> tuple[Any, Any]:
+    """Read a LIBSVM file: a sparse matrix and labels."""
+    with source.open() as file:
+        X, y = load_svmlight_file(io.BytesIO(file.read()), n_features=n_features)
+    return X, _tidy_labels(y)
+
+
+def _tidy_labels(y: Any) -> Any:
+    is_whole = np.all(y == np.floor(y)) and np.all(np.abs(y) < 2**53)
+    return y.astype(np.int64) if is_whole else y
+
+
+# ---- blocks
+
+
+def iterate_frames(
+    source: Source, numbers: Sequence[str], categories: Sequence[str]
+) -> Iterator[pd.DataFrame]:
+    """Read the named columns block by block; their kinds are known beforehand."""
+    wanted = [*numbers, *categories]
+    with source.open() as file:
+        if source.format == Format.csv:
+            yield from map(to_frame, _iterate_csv(source, file, numbers, categories))
+        elif source.format == Format.parquet:
+            content = pa.BufferReader(file.read()) if source.name == "-" else file
+            reader = pa.parquet.ParquetFile(content)
+            check_columns(source, reader.schema_arrow.names, wanted)
+            for batch in reader.iter_batches(BLOCK_ROWS, columns=wanted):
+                yield to_frame(pa.Table.from_batches([batch]))
+        else:
+            content = io.BytesIO(file.read()) if source.name == "-" else file
+            batches, schema = _open_arrow(content)
+            check_columns(source, schema.names, wanted)
+            for batch in batches:
+                table = pa.Table.from_batches([batch]).select(wanted)
+                for start in range(0, len(table), BLOCK_ROWS):
+                    yield to_frame(table.slice(start, BLOCK_ROWS))
+
+
+def _iterate_csv(
+    source: Source, file: BinaryIO, numbers: Sequence[str], categories: Sequence[str]
+) -> Iterator[pa.Table]:
+    head, rest = _read_head(file)
+    names = _check_header(source, head)
+    check_columns(source, names, [*numbers, *categories])
+    parse = pa.csv.ParseOptions(delimiter=source.delimiter)
+    guessed = pa.csv.read_csv(pa.BufferReader(_cut_lines(head)), parse_options=parse).schema
+    # A guess from the first rows alone may take 1 for an integer and meet 1.5 later.
+    kept = (pa.types.is_boolean, pa.types.is_temporal)
+    types = {
+        name: guessed.field(name).type
+        if any(is_kind(guessed.field(name).type) for is_kind in kept)
+        else pa.float64()
+        for name in numbers
+    }
+    reader = pa.csv.open_csv(
+        pa.PythonFile(_Chained(head, rest)),
+        read_options=pa.csv.ReadOptions(block_size=BLOCK_BYTES),
+        parse_options=parse,
+        convert_options=pa.csv.ConvertOptions(
+            include_columns=[*numbers, *categories],
+            column_types={**types, **dict.fromkeys(categories, pa.string())},
+            strings_can_be_null=True,
+        ),
+    )
+    for batch in reader:
+        yield pa.Table.from_batches([batch])
+
+
+def iterate_libsvm(source: Source, n_features: int) -> Iterator[Any]:
+    """Read the rows of a LIBSVM file block by block, as sparse matrices."""
+    with source.open() as file:
+        while lines := file.readlines(BLOCK_BYTES):
+            text = b"".join(lines)
+            if text.strip():
+                yield load_svmlight_file(io.BytesIO(text), n_features=n_features)[0]
+
+
+class _Chained:
+    """A stream of which the first bytes have been read already."""
+
+    closed = False
+
+    def __init__(self, head: bytes, rest: BinaryIO) -> None:
+        self._head, self._rest = io.BytesIO(head), rest
+
+    def read(self, size: int = -1) -> bytes:
+        return self._head.read(size) or self._rest.read(size)
+
+    def close(self) -> None:
+        """Leave the stream to whoever opened it."""
+
+
+def _read_head(file: BinaryIO) -> tuple[bytes, BinaryIO]:
+    head = file.read(HEAD_BYTES)
+    return head, file
+
+
+def _cut_lines(head: bytes) -> bytes:
+    """Leave out the last line, which may be incomplete, unless it is the only one."""
+    lines = head.rsplit(b"\n", 1)[0]
+    return lines if b"\n" in lines and len(head) == HEAD_BYTES else head
+
+
+def _check_header(source: Source, head: bytes) -> list[str]:
+    if not head.strip():
+        raise TableError(f"{source} is empty; its first line must name the columns.")
+    line = head.removeprefix(b"\xef\xbb\xbf").split(b"\n", 1)[0].decode("utf-8")
+    names = next(csv.reader([line.rstrip("\r")], delimiter=source.delimiter))
+    _check_names(source, names)
+    return names
+
+
+def _check_names(source: Source, names: Sequence[str]) -> None:
+    if twice := {name for name in names if list(names).count(name) > 1}:
+        raise TableError(f"{source} has several columns named {sorted(twice)[0]!r}; rename them.")
+
+
+def check_columns(source: Source, names: Sequence[str], wanted: Sequence[str]) -> None:
+    """Name the columns that a table lacks."""
+    if missing := [name for name in wanted if name not in names]:
+        more = f" and {len(missing) - 5} more" if len(missing) > 5 else ""
+        raise TableError(
+            f"{source} lacks the column{'s' if len(missing) > 1 else ''} "
+            f"{', '.join(map(repr, missing[:5]))}{more}, which the model needs."
+        )
+
+
+# ---- writing
+
+
+@contextmanager
+def open_writer(file: BinaryIO, kind: Format, schema: pa.Schema) -> Iterator[Any]:
+    """Return something whose `write_table` adds rows to a file."""
+    if kind == Format.csv:
+        writer = pa.csv.CSVWriter(file, schema)
+    elif kind == Format.parquet:
+        writer = pa.parquet.ParquetWriter(file, schema)
+    elif kind == Format.arrow:
+        writer = pa.ipc.new_file(file, schema)
+    else:
+        raise typer.BadParameter("predictions are written as csv, parquet or arrow.")
+    with writer:
+        yield writer
