@@ -10,14 +10,15 @@ import pytest
 from typer.testing import CliRunner
 
 import lhtree
-from lhtree import cli
+from lhtree.cli import demo, main
+from lhtree.cli.app import app
 
 README = Path(__file__).parents[1] / "README.md"
 PAPER = ["97.6 ± 2.8", "97.8 ± 1.6", "96.8 ± 2.4", "93.0 ± 3.2", "94.1 ± 4.2"]
 
 
 def run(*arguments):
-    return CliRunner().invoke(cli.app, arguments)
+    return CliRunner().invoke(app, arguments)
 
 
 @pytest.fixture(scope="module")
@@ -81,38 +82,44 @@ def test_wrong_usage_exits_with_2(arguments):
     assert run(*arguments).exit_code == 2
 
 
+def run_main(monkeypatch, *arguments):
+    """Return the exit code of the command."""
+    monkeypatch.setattr(sys, "argv", ["lhtree", *arguments])
+    with pytest.raises(SystemExit) as exit_:
+        main()
+    return exit_.value.code
+
+
 def test_main_turns_an_error_into_one_sentence(monkeypatch, capsys):
     def fail():
         raise ValueError("beta must be a number from 0 to 1, got 2.")
 
-    monkeypatch.setattr(cli, "compute_demo", fail)
-    monkeypatch.setattr(sys, "argv", ["lhtree", "demo"])
-    with pytest.raises(SystemExit) as exit_:
-        cli.main()
-    # The interpreter prints a text as exit status on stderr and exits with 1.
-    assert exit_.value.code == "lhtree: beta must be a number from 0 to 1, got 2."
-    assert capsys.readouterr().out == ""
+    monkeypatch.setattr(demo, "compute_demo", fail)
+    assert run_main(monkeypatch, "demo") == 1
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err == "lhtree: beta must be a number from 0 to 1, got 2.\n"
+    assert run_main(monkeypatch, "demo", "--debug") == 1
+    assert "Traceback" in capsys.readouterr().err
 
 
 def test_an_interrupt_ends_without_a_traceback(monkeypatch, capsys):
     def interrupt():
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(cli, "compute_demo", interrupt)
-    monkeypatch.setattr(sys, "argv", ["lhtree", "demo"])
-    with pytest.raises(SystemExit) as exit_:
-        cli.main()
-    assert exit_.value.code == 130
+    monkeypatch.setattr(demo, "compute_demo", interrupt)
+    assert run_main(monkeypatch, "demo") == 130
     assert "Traceback" not in capsys.readouterr().err
 
 
-def test_without_typer_the_command_says_what_to_install():
-    program = "import sys; sys.modules['typer'] = None; from lhtree.cli import main; main()"
+@pytest.mark.parametrize("name", ["typer", "pandas", "pyarrow"])
+def test_without_its_packages_the_command_says_what_to_install(name):
+    program = f"import sys; sys.modules[{name!r}] = None; from lhtree.cli import main; main()"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.returncode == 1
     assert done.stdout == ""
     assert done.stderr == (
-        'The command lhtree needs Typer: install with pip install "lhtree[cli]".\n'
+        f'The command lhtree needs {name}: install with pip install "lhtree[cli]".\n'
     )
 
 

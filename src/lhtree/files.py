@@ -35,6 +35,7 @@ def replacing(path: Address) -> Iterator[BinaryIO]:
             raise IsADirectoryError(errno.EISDIR, "Is a directory")
         # Mode 666 less the umask, as for any new file; mkstemp's 600 would surprise.
         number = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _BINARY, 0o666)
+        _drafts.add(draft)
         try:
             with os.fdopen(number, "wb") as file:
                 yield file
@@ -46,8 +47,17 @@ def replacing(path: Address) -> Iterator[BinaryIO]:
         except BaseException:
             draft.unlink(missing_ok=True)
             raise
+        finally:
+            _drafts.discard(draft)
 
 
+def remove_drafts() -> None:
+    """Remove the unfinished files of this process, which is about to end at once."""
+    for draft in list(_drafts):
+        draft.unlink(missing_ok=True)
+
+
+_drafts: set[Path] = set()
 _BINARY = getattr(os, "O_BINARY", 0)  # Windows would translate line ends
 
 

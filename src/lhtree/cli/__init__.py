@@ -21,9 +21,7 @@ def main() -> None:
     except ModuleNotFoundError as error:
         if error.name not in ("typer", "rich", "pandas", "pyarrow"):
             raise
-        sys.exit(
-            f'The command lhtree needs {error.name}: install with pip install "lhtree[cli]".'
-        )
+        sys.exit(f'The command lhtree needs {error.name}: install with pip install "lhtree[cli]".')
     code = run(sys.argv[1:])
     try:
         sys.stdout.flush()

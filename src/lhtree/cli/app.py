@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import sys
 import traceback
-from collections.abc import Sequence
-from typing import Annotated
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any
 
-import click
 import typer
 
 from lhtree import __version__
 from lhtree.cli import demo, explain, export, fit, info, predict, report
 from lhtree.cli.interrupt import EXIT_CODE, ending_on_interrupt
+from lhtree.cli.screen import Examples
 
 # In the order in which a new user needs them.
-COMMANDS = {
+COMMANDS: dict[str, tuple[Callable[..., None], Examples]] = {
     "fit": (fit.fit, fit.EXAMPLES),
     "predict": (predict.predict, predict.EXAMPLES),
     "explain": (explain.explain, explain.EXAMPLES),
@@ -57,7 +57,7 @@ def make_app() -> typer.Typer:
         name="lhtree",
         no_args_is_help=True,
         pretty_exceptions_enable=False,
-        rich_markup_mode="rich",
+        rich_markup_mode="markdown",
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     app.callback()(_start)
@@ -68,6 +68,11 @@ def make_app() -> typer.Typer:
 
 app = make_app()
 
+# Typer brings its own copy of Click or imports Click's: ask it for the class.
+UsageError: Any = next(
+    base for base in typer.BadParameter.__mro__ if base.__name__ == "ClickException"
+)
+
 
 def run(arguments: Sequence[str]) -> int:
     """Run a command and return its exit code; print what went wrong in one sentence."""
@@ -76,14 +81,14 @@ def run(arguments: Sequence[str]) -> int:
     try:
         with ending_on_interrupt():
             code = app(args=arguments, prog_name="lhtree", standalone_mode=False)
-    except click.ClickException as error:
-        error.show()
-        return error.exit_code
-    except (KeyboardInterrupt, click.Abort):
+    except (KeyboardInterrupt, typer.Abort):
         return EXIT_CODE
     except BrokenPipeError:  # whoever reads our output has seen enough
         return 0
     except Exception as error:
+        if isinstance(error, UsageError):
+            error.show()
+            return int(error.exit_code)
         if shows_origin:
             traceback.print_exc()
         else:

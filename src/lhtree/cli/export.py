@@ -17,8 +17,6 @@ EXAMPLES = Examples(
     "lhtree export wine.safetensors --onnx -o wine.onnx",
 )
 
-Flag = Annotated[bool, typer.Option]
-
 
 def export(
     model: ModelFile,
@@ -28,7 +26,7 @@ def export(
         str | None, typer.Option(metavar="TABLE", help="SELECT statement over this table.")
     ] = None,
     text: Annotated[bool, typer.Option("--text", help="The splits as text.")] = False,
-    graphviz: Annotated[bool, typer.Option("--graphviz", help="Graph in the dot language.")] = False,
+    graphviz: Annotated[bool, typer.Option("--graphviz", help="Graph in dot.")] = False,
     output: Annotated[
         Path | None, typer.Option("-o", "--output", metavar="FILE", help="Default: stdout.")
     ] = None,

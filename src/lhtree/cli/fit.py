@@ -172,17 +172,20 @@ def print_columns(source: Source, result: dict[str, Any], console: Console) -> N
     console.print(table)
 
 
+def take_rows(X: Any, rows: Any) -> Any:
+    """Return some rows of a frame or matrix."""
+    return X.iloc[rows] if isinstance(X, pd.DataFrame) else X[rows]
+
+
 def cross_validate(model: Any, X: Any, y: Any, weight: Any, n_folds: int) -> dict[str, Any]:
     """Score a model by cross-validation, each fold once."""
     folds = StratifiedKFold(n_folds, shuffle=True, random_state=0)
     scores = []
-    take = (lambda rows: X.iloc[rows]) if isinstance(X, pd.DataFrame) else (lambda rows: X[rows])
     with show_progress("cross-validation", total=n_folds) as progress:
         for train, test in folds.split(np.zeros(len(y)), y):
-            part = clone(model).fit(
-                take(train), y[train], None if weight is None else weight[train]
-            )
-            scores.append(score(part, take(test), y[test]))
+            part_weight = None if weight is None else weight[train]
+            part = clone(model).fit(take_rows(X, train), y[train], part_weight)
+            scores.append(score(part, take_rows(X, test), y[test]))
             progress.advance(progress.task_ids[0])
     accuracy = [fold["accuracy"] for fold in scores]
     losses = [fold["log_loss"] for fold in scores if fold["log_loss"] is not None]

@@ -41,7 +41,8 @@ def list_columns(model: Any) -> list[str] | None:
 def list_categories(model: Any) -> list[str]:
     """Return the names of the columns that hold categories."""
     names = list_columns(model) or []
-    return [names[j] for j in model.columns_.find_categorical()]
+    is_categorical = getattr(model, "is_categorical_", [False] * len(names))
+    return [name for name, is_one in zip(names, is_categorical, strict=True) if is_one]
 
 
 def iterate_rows(model: Any, source: Source) -> Iterator[Any]:
@@ -105,7 +106,7 @@ def split_target(
     return frame.drop(columns=[target, *dropped]), y.to_numpy()
 
 
-def score(model: Any, X: Any, y: Any) -> dict[str, float | None]:
+def score(model: Any, X: Any, y: Any) -> dict[str, Any]:
     """Return how well a model answers rows whose labels are known."""
     if len(y) == 0:
         raise TableError("there are no rows to score the model on.")

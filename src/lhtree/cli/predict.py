@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, BinaryIO
 
@@ -45,10 +46,12 @@ def predict(
     source = Source.find(data, data_format)
     kind = Format.csv if output is None else find_format(str(output), None)
     classifier = load_model(model)
+    blocks = iterate_rows(classifier, source)
+    first = next(blocks, None)  # a table that does not fit is refused before anything is written
     with opened(output) as file, show_progress("predicting") as progress:
         n_rows = 0
         with open_writer(file, kind, make_schema(classifier, proba)) as writer:
-            for rows in iterate_rows(classifier, source):
+            for rows in blocks if first is None else chain([first], blocks):
                 if rows.shape[0]:
                     writer.write_table(answer(classifier, rows, proba))
                     n_rows += rows.shape[0]

@@ -116,7 +116,7 @@ def read_frame(source: Source) -> pd.DataFrame:
         if source.format == Format.csv:
             head, rest = _read_head(file)
             _check_header(source, head)
-            stream = pa.PythonFile(_Chained(head, rest))
+            stream = pa.PythonFile(_Chained(head, rest), mode="r")
             table = pa.csv.read_csv(
                 stream,
                 parse_options=pa.csv.ParseOptions(delimiter=source.delimiter),
@@ -213,7 +213,7 @@ def _iterate_csv(
         for name in numbers
     }
     reader = pa.csv.open_csv(
-        pa.PythonFile(_Chained(head, rest)),
+        pa.PythonFile(_Chained(head, rest), mode="r"),
         read_options=pa.csv.ReadOptions(block_size=BLOCK_BYTES),
         parse_options=parse,
         convert_options=pa.csv.ConvertOptions(

@@ -1,0 +1,334 @@
+"""The commands that read and write files, as a new user runs them."""
+
+import contextlib
+import io
+import json
+import os
+import re
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.datasets import dump_svmlight_file
+
+import lhtree
+from lhtree.cli.app import COMMANDS, run
+from lhtree.cli.tables import BLOCK_BYTES
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Return a folder with wine.csv and wine.safetensors, made by the commands."""
+    path = tmp_path_factory.mktemp("wine")
+    with contextlib.chdir(path):
+        assert run(["demo", "--csv", "wine.csv"]) == 0
+        line = "fit wine.csv --target cultivar -o wine.safetensors"
+        assert run(shlex.split(line)) == 0
+        assert run(shlex.split(line.replace("-o wine", "--model tree -o tree"))) == 0
+    return path
+
+
+@pytest.fixture(autouse=True)
+def inside(folder, monkeypatch):
+    """Run every test in that folder."""
+    monkeypatch.chdir(folder)
+
+
+@pytest.fixture
+def wine():
+    return pd.read_csv("wine.csv")
+
+
+def list_examples():
+    for name, (_, examples) in COMMANDS.items():
+        for line in examples:
+            yield pytest.param(line, id=f"{name}: {line}")
+
+
+@pytest.mark.parametrize("line", list(list_examples()))
+def test_the_examples_of_the_help_run_as_printed(line, capsys):
+    program, command, *arguments = shlex.split(line)
+    assert program == "lhtree"
+    assert run([command, *arguments]) == 0, capsys.readouterr().err
+    assert run([command, "--help"]) == 0
+    # A terminal of any width may break lines.
+    assert " ".join(line.split()) in " ".join(capsys.readouterr().out.split())
+
+
+def test_predictions_are_those_of_python(wine, capsysbinary):
+    assert run(["predict", "wine.safetensors", "wine.csv", "--proba"]) == 0
+    printed = pd.read_csv(io.BytesIO(capsysbinary.readouterr().out))
+    model = lhtree.load("wine.safetensors")
+    X = wine.drop(columns="cultivar")
+    assert_array_equal(printed["prediction"], model.predict(X))
+    assert_allclose(printed.iloc[:, 1:], model.predict_proba(X), rtol=1e-15)
+    assert list(printed) == ["prediction", *(f"probability_class_{k}" for k in range(3))]
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet", "arrow", "tsv"])
+def test_tables_come_in_several_formats_and_orders(wine, ending, tmp_path, capsysbinary):
+    shuffled = wine[wine.columns[::-1]].assign(note="unused, not even a number")
+    path = tmp_path / f"wine.{ending}"
+    if ending == "parquet":
+        shuffled.to_parquet(path)
+    elif ending == "arrow":
+        shuffled.to_feather(path)
+    else:
+        shuffled.to_csv(path, index=False, sep="\t" if ending == "tsv" else ",")
+    out = tmp_path / f"out.{ending.replace('tsv', 'csv')}"
+    assert run(["predict", "wine.safetensors", str(path), "-o", str(out)]) == 0
+    read = {"csv": pd.read_csv, "tsv": pd.read_csv, "arrow": pd.read_feather}
+    predicted = read.get(ending, pd.read_parquet)(out)
+    model = lhtree.load("wine.safetensors")
+    assert_array_equal(predicted["prediction"], model.predict(wine.drop(columns="cultivar")))
+
+
+def test_a_table_from_standard_input_is_learned(wine, tmp_path):
+    model = tmp_path / "model.safetensors"
+    command = [sys.executable, "-c", "from lhtree.cli import main; main()"]
+    arguments = ["fit", "-", "--target", "cultivar", "-o", str(model), "--json"]
+    done = subprocess.run(
+        [*command, *arguments], input=wine.to_csv(index=False), capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["rows"] == len(wine)
+    X = wine.drop(columns="cultivar")
+    assert_array_equal(lhtree.load(model).predict(X), lhtree.load("wine.safetensors").predict(X))
+
+
+def test_libsvm_files_carry_their_labels(wine, tmp_path, capsysbinary):
+    X = wine.drop(columns="cultivar").to_numpy()
+    y = wine["cultivar"].astype("category").cat.codes.to_numpy()
+    path, model = tmp_path / "wine.libsvm", tmp_path / "model.safetensors"
+    dump_svmlight_file(X, y, str(path))
+    assert run(["fit", str(path), "-o", str(model), "--model", "tree", "--json"]) == 0
+    capsysbinary.readouterr()
+    assert run(["predict", str(model), str(path)]) == 0
+    printed = pd.read_csv(io.BytesIO(capsysbinary.readouterr().out))
+    assert np.mean(printed["prediction"] == y) > 0.98
+    assert lhtree.load(model).classes_.dtype == np.int64
+
+
+def test_fit_scores_by_folds_and_on_another_table(wine, tmp_path, capsys):
+    wine.iloc[::2].to_csv(tmp_path / "train.csv", index=False)
+    wine.iloc[1::2].to_csv(tmp_path / "test.csv", index=False)
+    arguments = ["--target", "cultivar", "--cv", "3", "--test", str(tmp_path / "test.csv")]
+    assert run(["fit", str(tmp_path / "train.csv"), *arguments, "--json"]) == 0
+    result = json.loads(capsys.readouterr().out)
+    assert result["rows"] == 89
+    assert result["cv"]["folds"] == 3
+    assert 0.9 < result["cv"]["accuracy"] <= 1
+    assert 0.9 < result["test"]["accuracy"] <= 1
+    assert run(["fit", str(tmp_path / "train.csv"), *arguments]) == 0
+    assert "accuracy over 3 folds" in capsys.readouterr().out
+
+
+def test_settings_reach_the_model(tmp_path, capsys):
+    out = tmp_path / "model.safetensors"
+    arguments = "--model tree --set beta=0.25 --set max_depth=None --set threshold=gini"
+    assert (
+        run(["fit", "wine.csv", "--target", "cultivar", "-o", str(out), *arguments.split()]) == 0
+    )
+    model = lhtree.load(out)
+    assert (model.beta, model.max_depth, model.threshold) == (0.25, None, "gini")
+    capsys.readouterr()
+    assert run(["info", str(out), "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert {"beta", "threshold"} <= set(facts["changed"])
+    assert facts["classes"] == ["class_0", "class_1", "class_2"]
+
+
+def test_weights_and_dropped_columns_are_no_features(wine, tmp_path):
+    table, out = tmp_path / "table.csv", tmp_path / "model.safetensors"
+    wine.assign(name=np.arange(len(wine)), times=2).to_csv(table, index=False)
+    options = ["--drop", "name", "--weight", "times", "--model", "tree"]
+    assert run(["fit", str(table), "--target", "cultivar", "-o", str(out), *options]) == 0
+    model = lhtree.load(out)
+    assert list(model.feature_names_in_) == list(wine.columns[:-1])
+    assert model.forest_.weight_sum[0] == 2 * len(wine)
+
+
+def test_an_explanation_adds_up(capsys):
+    assert run(["explain", "wine.safetensors", "wine.csv", "--row", "17", "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    total = facts["base"] + sum(facts["contributions"].values())
+    assert_allclose(total, facts["vote"], atol=1e-9)
+    assert facts["prediction"] == "class_0"
+    assert facts["counterfactual"]["prediction"] != "class_0"
+    assert run(["explain", "wine.safetensors", "wine.csv", "--row", "17", "--top", "2"]) == 0
+    assert "11 others" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("form", ["--text", "--graphviz", "--c", "--sql=wine"])
+def test_exports_go_to_standard_output_or_a_file(form, tmp_path, capsys):
+    assert run(["export", "tree.safetensors", form]) == 0
+    printed = capsys.readouterr().out
+    out = tmp_path / "out"
+    assert run(["export", "tree.safetensors", form, "-o", str(out)]) == 0
+    assert out.read_text("utf-8").strip() == printed.strip()
+    assert len(printed) > 100
+
+
+WRONG_USAGE = {
+    "": "Usage",
+    "fit wine.csv": "give -o to save the model",
+    "fit wine.csv -o x": "give --target",
+    "fit wine.csv -o x --target nope": "has no column 'nope'",
+    "fit wine.csv -o x --target cultivar --drop nope": "has no column 'nope'",
+    "fit wine.csv -o nowhere/x --target cultivar": "the folder of nowhere/x does not exist",
+    "fit wine.csv -o x --target cultivar --set beta": "--set takes NAME=VALUE",
+    "fit wine.csv -o x --target cultivar --set nope=1": "does not have",
+    "fit wine.csv -o x --target cultivar --cv 1": "cv",
+    "fit wine.xlsx -o x --target cultivar": "unknown ending .xlsx",
+    "predict wine.safetensors wine.csv --json": "needs -o",
+    "predict wine.safetensors wine.csv -o out.xlsx": "unknown ending .xlsx",
+    "predict wine.safetensors": "DATA",
+    "explain wine.safetensors wine.csv --row 178": "its 178 rows are numbered from 0",
+    "explain wine.safetensors wine.csv --row=-1": "row",
+    "explain wine.safetensors wine.csv --class nope": "there are class_0, class_1, class_2",
+    "export wine.safetensors": "choose one of",
+    "export wine.safetensors --c --text": "choose one of",
+    "export wine.safetensors --onnx": "give -o",
+    "report wine.safetensors wine.csv -o x.html": "give --target",
+}
+
+
+@pytest.mark.parametrize("line", WRONG_USAGE)
+def test_wrong_usage_exits_with_2_and_says_why(line, capsys):
+    assert run(shlex.split(line)) == 2
+    out, err = capsys.readouterr()
+    text = " ".join(re.sub(r"[│╭╮╰╯─]", " ", out + err).split())
+    assert WRONG_USAGE[line] in text
+    assert "Traceback" not in err
+
+
+BAD_FILES = {
+    "empty.csv": b"",
+    "twice.csv": b"alcohol,alcohol\n1,2\n",
+    "ragged.csv": b"alcohol,ash\n1,2\n3\n",
+    "latin.csv": "alcohol,ash\n1,gr\xf6\xdfer\n".encode("latin-1"),
+    "few.csv": b"alcohol,ash\n1,2\n",
+    "text.csv": b"",  # made below: a word where a number is due
+    "broken.parquet": b"PAR1 and no more",
+    "broken.arrow": b"ARROW1 and no more",
+    "broken.libsvm": b"1 a:b\n",
+}
+
+
+@pytest.mark.parametrize("name", BAD_FILES)
+def test_bad_tables_get_one_sentence_and_leave_files_alone(name, wine, tmp_path, capsys):
+    path, out = tmp_path / name, tmp_path / "out.csv"
+    path.write_bytes(BAD_FILES[name])
+    if name == "text.csv":
+        wine.assign(ash="much").to_csv(path, index=False)
+    out.write_text("old")
+    assert run(["predict", "wine.safetensors", str(path), "-o", str(out)]) == 1
+    err = capsys.readouterr().err
+    assert err.startswith("lhtree: ")
+    assert err.count("\n") == 1
+    assert name in err
+    assert out.read_text() == "old"
+    assert sorted(p.name for p in tmp_path.iterdir()) == sorted([name, "out.csv"])
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("info nowhere.safetensors", "No such file"),
+        ("info wine.csv", "is no model of lhtree"),
+        ("predict wine.safetensors nowhere.csv", "No such file"),
+        ("fit wine.csv --target cultivar -o . ", "directory"),
+        ("fit wine.csv --target cultivar -o x --set beta=2", "beta must be a number from 0 to 1"),
+        ("fit gaps.csv --target cultivar -o x", "no label in 1 rows"),
+    ],
+)
+def test_other_errors_exit_with_1(line, said, wine, capsys):
+    wine.assign(cultivar=wine["cultivar"].where(wine.index > 0)).to_csv("gaps.csv", index=False)
+    assert run(shlex.split(line)) == 1
+    err = capsys.readouterr().err
+    assert said in err
+    assert err.count("\n") == 1
+
+
+def test_markup_in_names_is_shown_as_it_is(wine, tmp_path, capsys):
+    table, out = tmp_path / "table.csv", tmp_path / "model.safetensors"
+    wine.rename(columns={"proline": "[bold]proline[/bold]"}).to_csv(table, index=False)
+    assert run(["fit", str(table), "--target", "cultivar", "-o", str(out)]) == 0
+    assert run(["info", str(out)]) == 0
+    assert capsys.readouterr().out.count("[bold]proline[/bold]") == 2
+
+
+MEASURED = """
+import resource, sys
+from lhtree.cli import main
+try:
+    main()
+finally:
+    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024, file=sys.stderr)
+"""
+
+
+def test_two_million_rows_are_predicted_in_bounded_memory(wine, tmp_path):
+    text = wine.drop(columns="cultivar").to_csv(index=False)
+    header, rows = text.split("\n", 1)
+    n_times = 2_000_000 // len(wine) + 1
+    with (tmp_path / "large.csv").open("w") as file:
+        file.write(header + "\n")
+        for _ in range(n_times):
+            file.write(rows)
+    assert (tmp_path / "large.csv").stat().st_size > 10 * BLOCK_BYTES
+    model = str(Path("tree.safetensors").absolute())
+    arguments = ["predict", model, "large.csv", "-o", "out.parquet", "--json"]
+    done = subprocess.run(
+        [sys.executable, "-c", MEASURED, *arguments], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["rows"] == n_times * len(wine)
+    assert int(done.stderr.split()[-1]) < 500
+
+
+def start(*arguments, **settings):
+    command = [sys.executable, "-c", "from lhtree.cli import main; main()", *arguments]
+    return subprocess.Popen(command, stderr=subprocess.PIPE, **settings)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals are sent otherwise there")
+def test_ctrl_c_ends_within_a_second_and_leaves_no_file(tmp_path):
+    # A pipe that gives a header, one row, and then nothing.
+    reader, writer = os.pipe()
+    header = b",".join(name.encode() for name in pd.read_csv("wine.csv").columns[:-1])
+    os.write(writer, header + b"\n" + b",".join([b"1"] * 13) + b"\n")
+    out = tmp_path / "out.csv"
+    process = start("predict", "wine.safetensors", "-", "-o", str(out), stdin=reader)
+    try:
+        time.sleep(4)  # imports take a while on a busy machine; then it waits for the pipe
+        assert process.poll() is None
+        begin = time.monotonic()
+        process.send_signal(signal.SIGINT)
+        process.wait(timeout=30)
+        assert time.monotonic() - begin < 2
+        assert process.returncode == 130
+        assert b"Traceback" not in process.stderr.read()
+        assert list(tmp_path.iterdir()) == []
+    finally:
+        process.kill()
+        process.stderr.close()
+        os.close(reader)
+        os.close(writer)
+
+
+def test_a_reader_that_leaves_early_is_no_error():
+    process = start("predict", "wine.safetensors", "wine.csv", stdout=subprocess.PIPE)
+    process.stdout.close()
+    process.wait(timeout=60)
+    error = process.stderr.read()
+    process.stderr.close()
+    assert b"Traceback" not in error
+    assert b"Broken" not in error
