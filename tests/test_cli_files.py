@@ -1,5 +1,6 @@
 """The commands that read and write files, as a new user runs them."""
 
+import array
 import contextlib
 import io
 import json
@@ -21,6 +22,10 @@ from sklearn.datasets import dump_svmlight_file
 import lhtree
 from lhtree.cli.app import COMMANDS, run
 from lhtree.cli.tables import BLOCK_BYTES
+
+if sys.platform != "win32":
+    import fcntl
+    import termios
 
 
 @pytest.fixture(scope="module")
@@ -294,6 +299,16 @@ def test_two_million_rows_are_predicted_in_bounded_memory(wine, tmp_path):
     assert int(done.stderr.split()[-1]) < 500
 
 
+def wait_until_empty(pipe):
+    """Wait until another process has read what is in a pipe."""
+    deadline = time.monotonic() + 60
+    n_bytes = array.array("i", [1])
+    while n_bytes[0]:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+        fcntl.ioctl(pipe, termios.FIONREAD, n_bytes)
+
+
 def start(*arguments, **settings):
     command = [sys.executable, "-c", "from lhtree.cli import main; main()", *arguments]
     return subprocess.Popen(command, stderr=subprocess.PIPE, **settings)
@@ -308,7 +323,8 @@ def test_ctrl_c_ends_within_a_second_and_leaves_no_file(tmp_path):
     out = tmp_path / "out.csv"
     process = start("predict", "wine.safetensors", "-", "-o", str(out), stdin=reader)
     try:
-        time.sleep(4)  # imports take a while on a busy machine; then it waits for the pipe
+        wait_until_empty(reader)
+        time.sleep(0.2)  # it now waits for more
         assert process.poll() is None
         begin = time.monotonic()
         process.send_signal(signal.SIGINT)

@@ -22,6 +22,8 @@ def main() -> None:
         if error.name not in ("typer", "rich", "pandas", "pyarrow"):
             raise
         sys.exit(f'The command lhtree needs {error.name}: install with pip install "lhtree[cli]".')
+    except KeyboardInterrupt:
+        sys.exit(130)
     code = run(sys.argv[1:])
     try:
         sys.stdout.flush()

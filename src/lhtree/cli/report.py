@@ -28,6 +28,8 @@ def report(
     try:
         from lhtree.report import write_report
     except ModuleNotFoundError as error:
+        if error.name not in ("jinja2", "markupsafe"):
+            raise
         raise ModuleNotFoundError(
             f'Reports need {error.name}: install with pip install "lhtree[report]".'
         ) from error
