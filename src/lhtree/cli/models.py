@@ -41,8 +41,7 @@ def list_columns(model: Any) -> list[str] | None:
 def list_categories(model: Any) -> list[str]:
     """Return the names of the columns that hold categories."""
     names = list_columns(model) or []
-    is_categorical = getattr(model, "is_categorical_", [False] * len(names))
-    return [name for name, is_one in zip(names, is_categorical, strict=True) if is_one]
+    return [names[category.feature] for category in model.columns_.categories] if names else []
 
 
 def iterate_rows(model: Any, source: Source) -> Iterator[Any]:
