@@ -67,6 +67,15 @@ def test_the_examples_of_the_help_run_as_printed(line, capsys):
     assert " ".join(line.split()) in " ".join(capsys.readouterr().out.split())
 
 
+def test_the_commands_of_the_readme_run_as_printed(tmp_path, monkeypatch, capsys):
+    readme = Path(__file__).parents[1] / "README.md"
+    lines = re.findall(r"^lhtree (.+)$", readme.read_text("utf-8"), re.MULTILINE)
+    assert len(lines) >= 6
+    monkeypatch.chdir(tmp_path)
+    for line in lines:
+        assert run(shlex.split(line)) == 0, capsys.readouterr().err
+
+
 def test_predictions_are_those_of_python(wine, capsysbinary):
     assert run(["predict", "wine.safetensors", "wine.csv", "--proba"]) == 0
     printed = pd.read_csv(io.BytesIO(capsysbinary.readouterr().out))
