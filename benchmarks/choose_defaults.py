@@ -181,18 +181,26 @@ def measure(name: str, model_name: str, X: Any, y: Any, folds: Any) -> Iterator[
         start = time.process_time()
         model.fit(X[train], y[train])
         seconds = time.process_time() - start
-        proba = np.asarray(model.predict_proba(X[test]), dtype=np.float64)
-        proba = np.clip(proba, 1e-15, 1.0)
-        proba /= proba.sum(axis=1, keepdims=True)
-        yield {
-            "table": name,
-            "model": model_name,
-            "fold": fold,
-            "accuracy": float(np.mean(proba.argmax(axis=1) == y[test])),
-            "log_loss": float(-np.log(proba[np.arange(len(test)), y[test]]).mean()),
-            "calibration_error": measure_calibration(proba, y[test]),
-            "fit_s": round(seconds, 3),
-        }
+        line = {"table": name, "model": model_name, "fold": fold, "fit_s": round(seconds, 3)}
+        if hasattr(model, "oob_score_"):
+            line["oob_accuracy"] = round(model.oob_score_, 5)
+        yield {**line, **measure_answers(model.predict_proba(X[test]), y[test])}
+        if hasattr(model, "calibration_"):  # the same forest without it
+            del model.calibration_
+            plain = measure_answers(model.predict_proba(X[test]), y[test])
+            yield {**line, "model": f"{model_name}, plain votes", **plain}
+
+
+def measure_answers(proba: Any, y: NDArray[Any]) -> dict[str, float]:
+    """Return accuracy, log-loss and calibration error of probabilities."""
+    proba = np.clip(np.asarray(proba, dtype=np.float64), 1e-15, 1.0)
+    proba /= proba.sum(axis=1, keepdims=True)
+    loss = -np.log(proba[np.arange(len(y)), y]).mean()
+    return {
+        "accuracy": round(float(np.mean(proba.argmax(axis=1) == y)), 5),
+        "log_loss": round(float(loss), 5),
+        "calibration_error": round(measure_calibration(proba, y), 5),
+    }
 
 
 def read_lines(path: Path) -> list[dict[str, Any]]:
