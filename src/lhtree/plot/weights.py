@@ -178,7 +178,7 @@ def _finish(
         notes.append(f"{n_left:,} further splits are left out.")
     if n_shown < n_features:
         notes.append(f"{n_features - n_shown:,} features with smaller weights are left out.")
-    scale = "Weights for standardised columns, the largest of each split has the full length."
+    scale = "Weights for standardised columns,\nthe largest of each split in full length."
     ax.set_xlabel(
         "\n".join([scale, " ".join(notes)]).strip(), fontsize="small", color=INK, labelpad=24
     )
