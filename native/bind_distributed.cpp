@@ -355,7 +355,7 @@ nb::dict branches(const Input<T, 2>& Z, nb::handle plan_object, const Rows& row,
                   const OptionalWeight& weight, const Longs& start, const Longs& middle,
                   const Input<std::uint64_t, 1>& key, const Input<std::uint64_t, 1>& tree_key,
                   const Longs& depth, const Doubles& weight_sum, const Doubles& beta,
-                  std::int64_t n_threads, nb::object progress) {
+                  std::int64_t n_threads, nb::object watch) {
   const Plan plan = read_plan(plan_object);
   const bool by_columns = nb::cast<bool>(plan_object.attr("by_columns"));
   const auto n_rows = static_cast<std::int64_t>(Z.shape(by_columns ? 1 : 0));
@@ -374,7 +374,12 @@ nb::dict branches(const Input<T, 2>& Z, nb::handle plan_object, const Rows& row,
     list.push_back({Start{key(k), tree_key(k), depth(k), weight_sum(k)}, beta(k), start(k),
                     middle(k), start(k + 1)});
   }
-  const Poll poll = make_poll(progress);
+  // What `watch` raises stops the work: a cluster may not want it any more.
+  const Poll poll = [watch](std::int64_t) {
+    nb::gil_scoped_acquire locked;
+    if (PyErr_CheckSignals() != 0) throw nb::python_error();
+    if (!watch.is_none()) watch();
+  };
   const double* weights = weight ? weight->data() : nullptr;
   Forest forest;
   {
@@ -414,7 +419,7 @@ void bind_part(nb::module_& m) {
   m.def("grow_branches", &branches<T>, "Z"_a.noconvert(), "plan"_a, "row"_a.noconvert(),
         "weight"_a.noconvert().none(), "start"_a.noconvert(), "middle"_a.noconvert(),
         "key"_a.noconvert(), "tree_key"_a.noconvert(), "depth"_a.noconvert(),
-        "weight_sum"_a.noconvert(), "beta"_a.noconvert(), "n_threads"_a, "progress"_a.none());
+        "weight_sum"_a.noconvert(), "beta"_a.noconvert(), "n_threads"_a, "watch"_a.none());
 }
 
 }  // namespace

@@ -127,7 +127,7 @@ def grow_branches(
     weight_sum: Floats,
     beta: Floats,
     n_threads: int,
-    progress: Callable[[int], object] | None,
+    watch: Callable[[], object] | None,
 ) -> dict[str, NDArray[Any]]: ...
 def find_draw_limit(seed: int, member: int, n_rows: int, n_draws: int) -> tuple[int, int]: ...
 def draw_part(

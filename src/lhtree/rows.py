@@ -102,7 +102,7 @@ def find_largest_value(weight_sum: float) -> float:
     return math.sqrt(sys.float_info.max) / 4 / weight_sum
 
 
-def refuse_columns(columns: NDArray[np.int64], names: NDArray[Any] | None, limit: float) -> None:
+def refuse_columns(columns: NDArray[np.int64], names: Sequence[str] | None, limit: float) -> None:
     """Refuse columns with values beyond a limit, if there are any."""
     if len(columns):
         listed = ", ".join(str(j if names is None else names[j]) for j in columns[:5])

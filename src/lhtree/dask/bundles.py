@@ -68,14 +68,10 @@ def finish_nodes(
     for begin in range(0, len(bundles), cluster.n_threads):
         wave = bundles[begin : begin + cluster.n_threads]
         numbers = tuple(np.array(bundle, dtype=np.int64) for bundle in wave)
-        taken = cluster.start(passes.take, tables, states, shared=(numbers,))
-        finished = []
-        for number, bundle in enumerate(wave):
-            pieces = [cluster.submit(passes.pick, piece, number) for piece in taken]
-            branches = _describe([nodes[k] for k in bundle])
-            finished.append(cluster.submit(passes.finish, pieces, scale, plan, branches))
-            cluster.drop(pieces)
-        cluster.drop(taken)
+        branches = [_describe([nodes[k] for k in bundle]) for bundle in wave]
+        finished = cluster.start_joined(
+            passes.take, tables, states, (numbers,), passes.finish, branches, (scale, plan)
+        )
         for bundle, future in zip(wave, finished, strict=True):
             arrays = cluster.gather([future])[0]
             for place, k in enumerate(bundle):

@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from lhtree import classifier as local
 from lhtree import members, parameters
 from lhtree.base import MOST_JUDGES, HyperplaneTrees, restored_on_error
+from lhtree.columns import Columns
 from lhtree.dask import facts as known
 from lhtree.dask.cluster import Cluster, find_client
 from lhtree.dask.fit import DistributedGrower, DistributedRows
@@ -19,6 +20,7 @@ from lhtree.tree import join_forests
 from lhtree.vote import find_scores
 
 REFUSED = {
+    "categorical_features": "encode categories before",
     "warm_start": "add members on one machine, with to_local()",
     "oob_score": "score rows that were kept apart",
     "calibration": "calibrate the classifier of to_local() on rows that were kept apart",
@@ -68,10 +70,12 @@ class _Distributed(HyperplaneTrees):
             wanted = "an integer of at least 1, or None for what the memory of a worker allows"
             parameters.check_integer("row_limit", self.row_limit, wanted, low=1)
         table = check_table(X)
-        partitions = list_partitions(table, y, sample_weight)
+        list_partitions(table, y, sample_weight)  # refuses what does not fit before work starts
         cluster = Cluster(find_client())
         try:
             with restored_on_error(self):
+                table, y, sample_weight = cluster.hold(table, y, sample_weight)
+                partitions = list_partitions(table, y, sample_weight)
                 self._fit_cluster(cluster, table, partitions)
         finally:
             cluster.free()
@@ -80,7 +84,9 @@ class _Distributed(HyperplaneTrees):
     def _check_refused(self):
         for name, remedy in REFUSED.items():
             value = getattr(self, name, None)
-            if value is not None and value is not False:
+            default = inspect.signature(type(self)).parameters.get(name)
+            is_default = default is not None and _is_same(value, default.default)
+            if value is not None and value is not False and not is_default:
                 raise ValueError(
                     f"{name}={value!r} is not there on a cluster; leave it at its default and "
                     f"{remedy}."
@@ -90,6 +96,7 @@ class _Distributed(HyperplaneTrees):
         names = _find_names(table)
         rows = DistributedRows(cluster, partitions, names)
         self.n_features_in_ = rows.facts.n_columns
+        self.columns_ = Columns(self.n_features_in_)
         self.__dict__.pop("feature_names_in_", None)
         if names is not None:
             self.feature_names_in_ = np.asarray(names, dtype=object)
@@ -114,7 +121,7 @@ class _Distributed(HyperplaneTrees):
             rows, plan, scale, self.row_limit, is_verbose=bool(self.verbose)
         )
         self._grow_members(grower, rows, len(plan.target))
-        self._shrink_on_cluster(grower)
+        self._shrink(grower)
         self.__dict__.pop("calibration_", None)
 
     def _grow_members(self, grower, rows, n_targets):
@@ -122,33 +129,28 @@ class _Distributed(HyperplaneTrees):
             beta = members.schedule_beta(self.beta, first, last, n_members)
             forest = grower.grow(first, beta)
             self.forest_ = join_forests([self.forest_, forest]) if first else forest
-            self._judges = None
 
-        self._grower = grower
         t = self.n_estimators
         if t is None:
             t = members.count_members(rows.n_rows, rows.facts.n_columns, n_targets)
         if t == "auto":
-            self._grow_until_enough(_Asked(self), 0, add)
+            self._grow_until_enough(grower, 0, add)
         else:
             add(0, t, t)
 
-    def _shrink_on_cluster(self, grower):
-        self._shrink(_Asked(self))
-        del self._grower, self._judges
+    def _find_judges(self, grower, n_members=None):
+        """Return some of the rows, evenly spread, and which of the first members left them out."""
+        judges = grower.find_judges(self._n_members, MOST_JUDGES)
+        return judges, judges.find_voters(n_members)
 
-    def _find_judges(self):
-        if self._judges is None:
-            self._judges = self._grower.find_judges(self._n_members, MOST_JUDGES)
-        return self._judges
-
-    def _vote_left_out(self, rows, most_rows=None):
-        """Return scores by the members that left a row out, and their number."""
-        judges = self._find_judges()
+    def _vote_left_out(self, judges, voters):
+        """Return the scores of rows by the members that left them out."""
         by_margin = self.voting == "margin"
-        sums = judges.vote(self.forest_, self.n_classes_, by_margin=by_margin)
-        n_answers = np.maximum(judges.n_voters, 1)[:, np.newaxis]
-        return find_scores(sums, n_answers, by_margin=by_margin), judges.n_voters
+        sums = judges.vote(
+            self.forest_, self.n_classes_, by_margin=by_margin, n_members=voters.n_members
+        )
+        n_answers = np.maximum(voters.n_voters, 1)[:, np.newaxis]
+        return find_scores(sums, n_answers, by_margin=by_margin)
 
     def to_local(self):
         """Return the plain classifier with the same trees.
@@ -281,14 +283,8 @@ class _Distributed(HyperplaneTrees):
         return float(right / total)
 
 
-class _Asked:
-    """Stands for the training rows where only those that judge are needed."""
-
-    def __init__(self, estimator):
-        self._estimator = estimator
-
-    def __getattr__(self, name):
-        return getattr(self._estimator._find_judges(), name)
+def _is_same(value, default):
+    return value is default or (isinstance(value, str) and value == default)
 
 
 def _to_values(column):

@@ -10,6 +10,7 @@ import numpy as np
 from dask.delayed import delayed
 from distributed import Client, Future, get_client
 
+from lhtree.dask.partitions import count_bytes
 from lhtree.tree import Floats
 
 Sums = tuple[Floats, Floats]  # merge by addition and by the maximum
@@ -18,6 +19,7 @@ MERGED_AT_ONCE = 8
 SECONDS_BETWEEN_LOOKS = 2.0
 SECONDS_WITHOUT_WORKERS = 30.0
 UNLIMITED = 4 * 2**30  # bytes to count on where a worker has no limit
+HELD_SHARE = 0.3  # of the cluster's memory, for a table that is held during a fit
 RESERVED = 256 * 2**20  # bytes of a worker that are Python and its libraries
 
 
@@ -39,6 +41,10 @@ def merge_sums(parts: Sequence[Sums]) -> Sums:
         sums += more
         np.maximum(ends, further, out=ends)
     return sums, ends
+
+
+def _pick(pieces: Sequence[Any], number: int) -> Any:
+    return pieces[number]
 
 
 class Cluster:
@@ -71,6 +77,13 @@ class Cluster:
         self.memory = sum(limits)
         self.memory_per_thread = max(min(limits) - RESERVED, min(limits) / 4) / threads
 
+    def hold(self, *collections: Any) -> list[Any]:
+        """Keep collections on the workers, if they are known to fit; the others stay lazy."""
+        n_bytes = sum(count_bytes(collection) for collection in collections)
+        if n_bytes > HELD_SHARE * self.memory:
+            return list(collections)
+        return [None if some is None else self._client.persist(some) for some in collections]
+
     def start(
         self, function: Callable[..., Any], *columns: Sequence[Any], shared: Iterable[Any] = ()
     ) -> list[Future]:
@@ -78,6 +91,32 @@ class Cluster:
         everyone = [delayed(value, pure=False, traverse=False) for value in shared]
         task = delayed(function, pure=False)
         tasks = [task(*pieces, *everyone) for pieces in zip(*columns, strict=True)]
+        return self._keep(self._client.compute(tasks))
+
+    def start_joined(
+        self,
+        take: Callable[..., Any],
+        tables: Sequence[Any],
+        states: Sequence[Any],
+        takes: tuple[Any, ...],
+        finish: Callable[..., Any],
+        jobs: Sequence[Any],
+        shared: tuple[Any, ...],
+    ) -> list[Future]:
+        """Start one task per job, which gets what each partition has taken for it.
+
+        ``take(table, state, *takes)`` returns a piece for each job, and ``finish(pieces,
+        job, *shared)`` works on those of one job.
+        """
+        everyone = [delayed(value, pure=False, traverse=False) for value in takes]
+        task, pick = delayed(take, pure=False), delayed(_pick, pure=False)
+        taken = [task(*pieces, *everyone) for pieces in zip(tables, states, strict=True)]
+        others = [delayed(value, pure=False, traverse=False) for value in shared]
+        end = delayed(finish, pure=False)
+        tasks = [
+            end([pick(pieces, number) for pieces in taken], job, *others)
+            for number, job in enumerate(jobs)
+        ]
         return self._keep(self._client.compute(tasks))
 
     def submit(self, function: Callable[..., Any], *arguments: Any) -> Future:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from distributed import Future
@@ -145,6 +145,7 @@ class DistributedGrower:
         self.row_limit = self._most_rows if row_limit is None else row_limit
         self._is_verbose = is_verbose
         self.n_rounds = 0
+        self._judges: tuple[int, JudgeRows] | None = None
         if plan.n_draws > self.row_limit:
             self._check_rules()
 
@@ -245,6 +246,8 @@ class DistributedGrower:
 
     def find_judges(self, n_members: int, most_rows: int) -> JudgeRows:
         """Return every so manieth row, at most `most_rows`, as judges of the members."""
+        if self._judges is not None and self._judges[0] == n_members:
+            return self._judges[1]
         step = max(1, -(-self._rows.n_rows // most_rows))
         draws = self.find_draws(0, n_members)
         futures = self._cluster.start(
@@ -253,7 +256,8 @@ class DistributedGrower:
             self._rows.labels,
             shared=(replace(self._plan, beta=()), draws, step),
         )
-        return JudgeRows(self._cluster, futures)
+        self._judges = n_members, JudgeRows(self._cluster, futures)
+        return self._judges[1]
 
 
 class JudgeRows:
@@ -269,26 +273,41 @@ class JudgeRows:
 
     def __init__(self, cluster: Cluster, futures: list[Future]) -> None:
         self._cluster, self._futures = cluster, futures
-        described = [cluster.submit(passes.describe_judges, future) for future in futures]
-        code, weight, n_voters = zip(*cluster.gather(described), strict=True)
+        described = [cluster.submit(passes.Judges.forget_rows, future) for future in futures]
+        parts: list[passes.Judges] = cluster.gather(described)
         cluster.drop(described)
-        self.code = np.concatenate(code)
-        self.weight = None if weight[0] is None else np.concatenate(weight)
-        self.n_voters: Ints = np.concatenate(n_voters)
+        self.code = np.concatenate([part.code for part in parts])
+        weights = [part.weight for part in parts if part.weight is not None]
+        self.counts = np.concatenate(weights) if weights else np.ones(len(self.code))
+        self._is_left_out = np.concatenate([part.is_left_out for part in parts], axis=1)
 
     @property
-    def counts(self) -> Floats:
-        """How much each row counts."""
-        return np.ones(len(self.code)) if self.weight is None else self.weight
+    def X(self) -> JudgeRows:
+        """What may be asked for votes: the rows are not here."""
+        return self
 
-    def vote(self, forest: Forest, n_classes: int, *, by_margin: bool) -> tuple[Floats, ...]:
-        """Sum what the trees say of rows that they did not see."""
+    def find_voters(self, n_members: int | None) -> JudgeVoters:
+        """Return how many of the first members left each row out; None: of all."""
+        n = len(self._is_left_out) if n_members is None else n_members
+        return JudgeVoters(n, self._is_left_out[:n].sum(axis=0))
+
+    def vote(
+        self, forest: Forest, n_classes: int, *, by_margin: bool, n_members: int
+    ) -> tuple[Floats, Floats, Floats]:
+        """Sum what the first members say of rows that they did not see."""
         futures = self._cluster.start(
-            passes.vote_left_out, self._futures, shared=(forest, n_classes, by_margin)
+            passes.vote_left_out, self._futures, shared=(forest, n_classes, by_margin, n_members)
         )
-        parts = self._cluster.gather(futures)
+        vote, distance, complement = zip(*self._cluster.gather(futures), strict=True)
         self._cluster.drop(futures)
-        return tuple(np.concatenate(part) for part in zip(*parts, strict=True))
+        return np.concatenate(vote), np.concatenate(distance), np.concatenate(complement)
+
+
+class JudgeVoters(NamedTuple):
+    """The first members of a forest, and how many of them may vote on each judge."""
+
+    n_members: int
+    n_voters: Ints
 
 
 def _count_sides(counts: Floats, target: int) -> Floats:

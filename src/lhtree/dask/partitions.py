@@ -112,6 +112,8 @@ def to_table(X: Any) -> NDArray[Any]:
     return np.require(table, requirements="A")
 
 
-def count_bytes(X: Any) -> float:
-    """Return the size of a table, infinite where it is not known."""
-    return float(X.nbytes) if is_array(X) else math.inf
+def count_bytes(collection: Any) -> float:
+    """Return the size of a collection, infinite where it is not known."""
+    if collection is None:
+        return 0.0
+    return float(collection.nbytes) if is_array(collection) else math.inf

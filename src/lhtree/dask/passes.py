@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
+from distributed import CancelledError, get_worker
 from numpy.typing import NDArray
 
 from lhtree import _core
@@ -317,11 +319,6 @@ def _take_piece(table: NDArray[Any], state: State, nodes: Ints) -> Piece:
     return Piece(table[is_taken], place[row], weight, middle - start, end - middle)
 
 
-def pick(pieces: tuple[Piece, ...], number: int) -> Piece:
-    """Return one of several pieces."""
-    return pieces[number]
-
-
 class Branches(NamedTuple):
     """Nodes whose subtrees are grown apart from their trees."""
 
@@ -333,7 +330,7 @@ class Branches(NamedTuple):
 
 
 def finish(
-    pieces: list[Piece], scale: Scale, plan: Plan, branches: Branches
+    pieces: list[Piece], branches: Branches, scale: Scale, plan: Plan
 ) -> dict[str, NDArray[Any]]:
     """Grow the subtrees of nodes whose rows have come together."""
     X = np.concatenate([piece.X for piece in pieces])
@@ -346,8 +343,26 @@ def finish(
         )
     else:
         Z = np.ascontiguousarray(X.T if plan.by_columns else X)
-    arrays: dict[str, NDArray[Any]] = CORE.grow_branches(Z, plan, *state, *branches, 1, None)
+    arrays: dict[str, NDArray[Any]] = CORE.grow_branches(
+        Z, plan, *state, *branches, 1, make_watch()
+    )
     return arrays
+
+
+def make_watch() -> Callable[[], None] | None:
+    """Return what raises once nobody waits for the task that runs here."""
+    try:
+        worker = get_worker()
+    except ValueError:  # not on a worker
+        return None
+    key = worker.get_current_task()
+
+    def watch() -> None:
+        task = worker.state.tasks.get(key)
+        if task is None or task.state == "cancelled":
+            raise CancelledError("the fit does not need this task any more")
+
+    return watch
 
 
 def join_pieces(pieces: list[Piece]) -> State:
@@ -374,50 +389,46 @@ def join_pieces(pieces: list[Piece]) -> State:
 
 
 class Judges(NamedTuple):
-    """Rows whose out-of-bag votes decide, and who may vote on them."""
+    """Rows whose out-of-bag votes decide."""
 
     X: NDArray[Any]
     code: NDArray[np.int32]
     weight: Floats | None
-    left_out: NDArray[np.uint64]  # (n_members, n_words) bits of the rows that a member left out
-    n_voters: Ints
+    is_left_out: NDArray[np.bool_]  # (n_members, n_rows)
+
+    def forget_rows(self) -> Judges:
+        """Return what the client may know."""
+        return self._replace(X=self.X[:0])
 
 
 def pick_judges(X: Any, labels: Labels, plan: Plan, draws: Draws, step: int) -> Judges:
     """Take every so manieth row of the table."""
     judge = np.flatnonzero((labels.first + np.arange(len(labels.row))) % step == 0)
-    n_words = -(-max(len(judge), 1) // 64)
-    is_left = np.zeros((len(draws.member), 64 * n_words), dtype=bool)
+    is_left_out = np.ones((len(draws.member), len(labels.row)), dtype=bool)
     for number in range(len(draws.member)):
         drawn, _ = draw_rows(labels, plan, draws, number)
-        is_drawn = np.zeros(len(labels.row), dtype=bool)
-        is_drawn[drawn] = True
-        is_left[number, : len(judge)] = ~is_drawn[judge]
+        is_left_out[number, drawn] = False
     return Judges(
         np.ascontiguousarray(to_table(X)[labels.row[judge]]),
         labels.code[judge],
         None if labels.weight is None else labels.weight[judge],
-        np.packbits(is_left, axis=1, bitorder="little").view("<u8"),
-        is_left[:, : len(judge)].sum(axis=0),
+        is_left_out[:, judge],
     )
 
 
-def describe_judges(judges: Judges) -> tuple[NDArray[np.int32], Floats | None, Ints]:
-    """Return what the client needs to know of judges: no row."""
-    return judges.code, judges.weight, judges.n_voters
-
-
 def vote_left_out(
-    judges: Judges, forest: Forest, n_classes: int, by_margin: bool
+    judges: Judges, forest: Forest, n_classes: int, by_margin: bool, n_members: int
 ) -> tuple[Floats, Floats, Floats]:
-    """Sum what the trees say of rows that they did not see."""
+    """Sum what the first members say of rows that they did not see."""
     if len(judges.X) == 0:
         nothing = np.zeros((0, n_classes))
         return nothing, nothing, np.zeros(0)
+    is_asked = np.zeros((len(judges.is_left_out), 64 * -(-len(judges.X) // 64)), dtype=bool)
+    is_asked[:n_members, : len(judges.X)] = judges.is_left_out[:n_members]
     return forest.vote(
         judges.X,
         n_classes=n_classes,
         by_margin=by_margin,
-        left_out=judges.left_out,
-        n_trees_per_member=len(forest) // len(judges.left_out),
+        left_out=np.packbits(is_asked, axis=1, bitorder="little").view("<u8"),
+        n_trees_per_member=len(forest) // len(is_asked),
     )
