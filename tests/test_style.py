@@ -27,6 +27,14 @@ def test_linters_are_content(command):
     assert run.returncode == 0, run.stdout + run.stderr
 
 
+def test_imports_go_one_way():
+    program = "from importlinter.cli import lint_imports_command; lint_imports_command()"
+    run = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert run.returncode == 0, run.stdout + run.stderr
+
+
 def test_the_stub_names_what_the_core_has():
     stub = ast.parse((ROOT / "src/lhtree/_core.pyi").read_text(encoding="utf-8"))
     functions = {node.name: node for node in stub.body if isinstance(node, ast.FunctionDef)}
