@@ -217,6 +217,20 @@ def test_importances_are_sorted_and_say_what_is_left_out(model, ax):
     assert "9 less important features are left out" in ax.get_xlabel()
 
 
+def test_a_category_is_one_feature_with_its_value(ax):
+    import pandas as pd
+
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"size": rng.normal(size=80), "colour": rng.choice(["red", "blue"], 80)})
+    model = LHTClassifier().fit(X, X["colour"] == "red")
+    for target in (None, True):
+        plot.plot_importances(model, target, ax=ax)
+        assert [label.get_text() for label in ax.get_yticklabels()] == ["colour", "size"]
+        assert sum(bar.get_width() for bar in ax.containers[-1]) == pytest.approx(1)
+    plot.plot_contributions(model, X.iloc[[0]], ax=ax)
+    assert f"colour = {X['colour'][0]}" in [label.get_text() for label in ax.get_yticklabels()]
+
+
 @pytest.mark.parametrize("target", [None, "class_2"])
 def test_contributions_lead_from_the_base_to_the_vote(model, wine, ax, target):
     X, _ = wine

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
 from sklearn import metrics as sk
@@ -212,6 +213,19 @@ def test_missing_values_add_nothing_and_are_named(tmp_path):
     for row in data["rows"]:
         assert ("1" in row["values"]) == (row["number"] % 3 != 0)
     assert describe_values(explain_rows(model, X), 3)[1] == "missing"
+
+
+def test_categories_and_shrunk_shares_are_told_as_they_are(tmp_path):
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"size": rng.normal(size=200), "colour": rng.choice(["red", "<b>"], 200)})
+    y = np.where((X["colour"] == "red") ^ (rng.random(200) < 0.2), "yes", "no")
+    model = LHForestClassifier(n_estimators=5, random_state=0).fit(X, y)
+    data = read_data(write_report(model, X, y, tmp_path / "r.html", max_rows=20))
+    assert data["columns"] == model.column_names_
+    assert data["isShrunk"] == (model.shrinkage_ > 0)
+    for row in data["rows"]:
+        assert row["values"]["1"] == f"colour = {X['colour'][row['number']]}"
+        assert row["counterfactual"]["predicted"] in (None, 1 - row["predicted"])
 
 
 # Its file

@@ -115,6 +115,14 @@ def find_source(model: Any) -> NDArray[np.int64]:
     return np.asarray(source, dtype=np.int64)
 
 
+def sum_by_feature(model: Any, value: Floats) -> Floats:
+    """Return numbers of columns, along the last axis, added up over each feature's columns."""
+    total = np.zeros((*value.shape[:-1], len(find_feature_names(model))))
+    for j, feature in enumerate(find_source(model)):
+        total[..., feature] += value[..., j]
+    return total
+
+
 def standardize(forest: Forest, table: NDArray[Any]) -> Floats:
     """Return encoded rows in the units of the trees; NaN stays where a value is missing."""
     with np.errstate(over="ignore"):

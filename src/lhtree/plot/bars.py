@@ -61,7 +61,7 @@ def plot_importances(
         importance, whose = model.feature_importances_, "all trees"
     else:
         k = reading.find_class(model, target)
-        importance = class_importances(model)[k]
+        importance = reading.sum_by_feature(model, class_importances(model))[k]
         whose = f"trees of {name_class(target)}"
     order = np.argsort(-importance, kind="stable")[: check_count("n_features", n_features)]
     ax = find_axes(ax, (6.4, 1.3 + 0.28 * max(len(order), 3)))
@@ -71,7 +71,7 @@ def plot_importances(
             f"{value:.3f}", (value, i), (3, 0), textcoords="offset points", va="center",
             fontsize="small", color=INK,
         )  # fmt: skip
-    names = model.column_names_
+    names = reading.find_feature_names(model)
     ax.set_yticks(range(len(order)), [shorten(names[j]) for j in order], **PLAIN)
     ax.set_ylim(len(order) - 0.4, -0.6)
     ax.margins(x=0.16)

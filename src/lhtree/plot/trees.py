@@ -32,7 +32,8 @@ def plot_tree(model: Any, tree: int = 0, *, max_nodes: int = 60, ax: Axes | None
     """Draw a tree: its splits, its leaves, and who is in them.
 
     Every node shows its number, its training rows and the share of the tree's target
-    class among them, also as a bar. Splits have round corners, leaves a thick border.
+    class among them (after shrinkage, where the model has it), also as a bar. Splits have
+    round corners, leaves a thick border.
 
     Parameters
     ----------

@@ -123,6 +123,7 @@ def _collect_data(
         "classes": [str(label) for label in model.classes_],
         "columns": list(model.column_names_),
         "deviation": [trees.cut_digits(v) for v in model.forest_.column_deviation.tolist()],
+        "isShrunk": bool(getattr(model, "shrinkage_", 0.0)),
         "trees": [trees.describe_tree(model, tree, Z, code[counted], position) for tree in shown],
         "rows": rows.describe_rows(model, X, code, probability, number),
         "probabilityNote": "What predict_proba answers; it is made of the votes of all classes.",
@@ -180,8 +181,8 @@ def _list_left_out(model: Any, n_rows: int, n_explained: int, n_shown: int) -> l
         notes.append(
             f"Weights, slopes and contributions: the {trees.N_TERMS} strongest of {n_columns:,}."
         )
-    if n_columns > summary.N_FEATURES:
-        notes.append(f"Importances: the {summary.N_FEATURES} largest of {n_columns:,}.")
+    if model.n_features_in_ > summary.N_FEATURES:
+        notes.append(f"Importances: the {summary.N_FEATURES} largest of {model.n_features_in_:,}.")
     if model.n_classes_ > summary.N_CLASSES:
         notes.append(
             f"Tables of classes: the {summary.N_CLASSES} most frequent of {model.n_classes_:,}."

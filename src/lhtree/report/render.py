@@ -61,7 +61,7 @@ def _digest(text: str) -> str:
 
 def _soften(name: str) -> Markup:
     """Return an escaped name that may be broken after its separators."""
-    return Markup("<wbr>").join(re.split(r"(?<=[_/.:=-])", name))
+    return Markup("<wbr>").join(re.split(r"(?<=[_/:])", name))
 
 
 def _format_percent(value: float) -> str:

@@ -87,14 +87,14 @@ def describe_confusion(labels: list[str], metrics: Metrics) -> dict[str, Any]:
 
 
 def describe_importances(model: Any) -> dict[str, Any]:
-    """Return the most important columns for all trees and by class, and pairs of columns."""
+    """Return the most important features for all trees and by class, and pairs of columns."""
     importance = model.feature_importances_
-    by_class = class_importances(model)
+    by_class = reading.sum_by_feature(model, class_importances(model))
     order = np.argsort(-importance, kind="stable")[:N_FEATURES]
-    names = model.column_names_
+    names = reading.find_feature_names(model)
     pairs = interactions(model, n_pairs=N_PAIRS)
     return {
-        "n_columns": len(importance),
+        "n_features": len(importance),
         "rows": [
             {
                 "name": names[j],
@@ -120,7 +120,7 @@ def describe_importances(model: Any) -> dict[str, Any]:
 def _list_strongest(
     model: Any, by_class: Floats, names: list[str]
 ) -> list[tuple[str, list[tuple[str, float]]]]:
-    """Return for each class its five most important columns."""
+    """Return for each class its five most important features."""
     listed = []
     for k, label in enumerate(model.classes_[:N_CLASSES]):
         order = np.argsort(-by_class[k], kind="stable")[:5]

@@ -26,7 +26,7 @@ function byId(id) {
 
 // A name that may be broken after its separators.
 function soft(name) {
-  return name.split(/(?<=[_/.:=-])/).flatMap((part, i) => (i ? [el("wbr"), part] : [part]));
+  return name.split(/(?<=[_/:])/).flatMap((part, i) => (i ? [el("wbr"), part] : [part]));
 }
 
 const MINUS = "\u2212";

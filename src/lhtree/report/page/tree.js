@@ -155,7 +155,7 @@ function TreeViewer(data, box, detail, controls) {
     const split = { threshold, extremes, histogram, pure: sides };
     return [
       el("h3", {}, `Split ${node} of tree ${tree.number}: ${target} against the rest`),
-      el("p", {}, `${count(tree.n[node], "training row")}, ${percent(tree.share[node])} of them ${target}. Rows with a weighted sum FS below c go left, the others right; ${RULES[rule]} (rule ${rule}).`),
+      el("p", {}, `${describeShare(node, target)} Rows with a weighted sum FS below c go left, the others right; ${RULES[rule]} (rule ${rule}).`),
       ...describeTerms(node, "Weights of FS"),
       el("p", { class: "faint" }, `The threshold c is ${number(threshold)}. Weights and c are for standardised columns; for columns as they came, use the raw weights and ${number(rawThreshold)}.`),
       el("h3", {}, "Distribution of FS"),
@@ -167,10 +167,17 @@ function TreeViewer(data, box, detail, controls) {
     const hasSlopes = tree.terms[node][0].length > 0;
     return [
       el("h3", {}, `Leaf ${node} of tree ${tree.number}: ${target} against the rest`),
-      el("p", {}, `${count(tree.n[node], "training row")}, ${percent(tree.share[node])} of them ${target}.`),
+      el("p", {}, describeShare(node, target)),
       el("p", {}, hasSlopes ? "The leaf answers this share plus the sum of slope times (value minus mean), cut to the range from 0 to 1." : "The leaf answers this share for every row."),
       ...(hasSlopes ? describeTerms(node, "Slopes") : []),
     ];
+  }
+
+  function describeShare(node, target) {
+    const rows = count(tree.n[node], "training row");
+    const share = percent(tree.share[node]);
+    if (!data.isShrunk) return `${rows}, ${share} of them ${target}.`;
+    return `${rows}; share of ${target}: ${share}, after shrinkage towards the nodes above.`;
   }
 
   function describeTerms(node, caption) {
