@@ -196,6 +196,21 @@ def test_forests_get_the_best_that_a_search_finds():
     assert_array_equal(again.x, answer.x)
 
 
+def test_the_search_comes_near_to_the_proof(wine):
+    X, y = wine
+    model = LHTClassifier().fit(X, y)
+    ratio = []
+    for i in range(0, 178, 40):
+        proven = nearest_counterfactual(model, X.iloc[i])
+        found = nearest_counterfactual(model, X.iloc[i], max_states=0)
+        assert proven.is_minimal
+        assert not found.is_minimal
+        assert found.distance >= proven.distance - 1e-6
+        ratio.append(found.distance / proven.distance)
+    assert np.median(ratio) < 1.02
+    assert max(ratio) < 1.2
+
+
 def test_a_search_keeps_limits_and_integers(wine):
     X, y = wine
     model = LHForestClassifier(n_estimators=5, random_state=0).fit(X, y)

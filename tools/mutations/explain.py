@@ -125,8 +125,11 @@ MUTATIONS = (
     in_search("forest-is-proven", "model._n_members == 1 and model.voting", "model.voting"),
     in_search("margin-is-proven", 'model._n_members == 1 and model.voting == "membership"',
               "model._n_members == 1"),
-    in_search("wander-longest", "order = np.argsort(length)", "order = np.argsort(-length)"),
-    in_search("wander-no-shortening", "            self._shorten()\n", ""),
+    in_search("wander-no-descent", "while self.budget > 0:\n            nearest",
+              "while False:\n            nearest"),
+    in_search("wander-no-limits", "half_spaces = list(self.limits)", "half_spaces = []"),
+    in_search("wander-side", "is_right = child - root > tree.left[parent]",
+              "is_right = child - root == tree.left[parent]"),
     # Words.
     in_words("rules-mirrored", "comparison = MIRRORED[comparison]", "pass"),
     in_words("rules-tighter", "(new.threshold < known.threshold) == new.is_upper",

@@ -18,16 +18,15 @@ from typing import Any
 
 import numpy as np
 
+from lhtree.explain.planes import Planes
 from lhtree.explain.polytope import HalfSpace, NumericalFailure, find_nearest
 from lhtree.explain.question import Question
-from lhtree.explain.reading import standardize
-from lhtree.explain.regions import Leaf, Line, find_regions
+from lhtree.explain.regions import Leaf, Line, bound_by, find_regions
 from lhtree.tree import Floats, Tree
 
 MARGINS = 10.0 ** np.arange(-9, -4)  # how far inside a polytope an answer may lie
 MOST_REGIONS = 4096  # of one class in one cell
 TOLERANCE = 1e-6  # by how much a proven answer may be longer than the least
-NO_SLOPE = 1e-12  # functions whose slopes are shorter count as constant
 WHOLE = 1e-6  # by how much an integer may be missed before it is rounded
 
 
@@ -50,15 +49,6 @@ class Answer:
     is_proven: bool
 
 
-def bound_by(line: Line) -> HalfSpace | bool:
-    """Return where the function is not negative; True for everywhere, False for nowhere."""
-    length = float(np.linalg.norm(line.slope))
-    if length < NO_SLOPE:
-        # The difference of two distances from the same plane is 0 up to rounding.
-        return line.value > 0 or (bool(line.slope.any()) and line.value > -NO_SLOPE)
-    return HalfSpace(line.slope / length, -line.value / length)
-
-
 @dataclass
 class CellSearch:
     """A search over cells, nearest first."""
@@ -71,13 +61,12 @@ class CellSearch:
         question = self.question
         forest = question.model.forest_
         self.trees: list[Tree] = list(forest)
-        self.z = standardize(forest, question.row[np.newaxis])[0]
+        self.planes = Planes(question)
         self.number = count()
-        self.lines: dict[tuple[int, int], Line] = {}
 
     def run(self, max_states: int) -> Answer:
         """Return the nearest move to a wanted class."""
-        limits = list(self._limit_moves())
+        limits = self.planes.limits
         nothing = tuple(() for _ in self.trees)
         self._push(State(limits, tuple(0 for _ in self.trees), nothing))
         for _ in range(max_states):
@@ -87,17 +76,6 @@ class CellSearch:
             if move is not None:
                 return Answer(move, bool(np.linalg.norm(move) <= self.doubt + TOLERANCE))
         return Answer(None, False)
-
-    def _limit_moves(self) -> Iterator[HalfSpace]:
-        for j, (least, most) in enumerate(
-            zip(self.question.lower, self.question.upper, strict=True)
-        ):
-            axis = np.zeros(len(self.question.free))
-            axis[j] = 1.0
-            if least > -np.inf:
-                yield HalfSpace(axis, float(least), is_open=False)
-            if most < np.inf:
-                yield HalfSpace(-axis, -float(most), is_open=False)
 
     def _push(self, state: State) -> None:
         heapq.heappush(self.heap, (state.bound, next(self.number), state))
@@ -147,7 +125,7 @@ class CellSearch:
         for k, tree in enumerate(self.trees):
             while tree.left[state.nodes[k]] >= 0:
                 node = state.nodes[k]
-                line = self._find_line(tree, node)
+                line = self.planes.find_line(tree, node)
                 is_right = bool(line.value + line.slope @ point >= 0)
                 near, far = (line, line.flip()) if is_right else (line.flip(), line)
                 child = int(tree.left[node])
@@ -160,7 +138,7 @@ class CellSearch:
                 assert inside is not None  # the point is there
                 state = inside
         leaves = [
-            Leaf(self._find_line(tree, node), distance)
+            Leaf(self.planes.find_line(tree, node), distance)
             for tree, node, distance in zip(self.trees, state.nodes, state.distances, strict=True)
         ]
         for k in self.question.wanted:
@@ -176,22 +154,6 @@ class CellSearch:
             *state.distances[k + 1 :],
         )
         return self._narrow(state, [line], nodes=nodes, distances=distances)
-
-    def _find_line(self, tree: Tree, node: int) -> Line:
-        """Return the function of a node: projection minus threshold, or membership."""
-        key = tree.number, node
-        if key not in self.lines:
-            feature, weight, center, _ = tree.terms(node)
-            slope = np.zeros(len(self.z))
-            slope[feature] = weight
-            part = self.z[feature] - center
-            value = weight @ np.where(np.isnan(part), 0.0, part)
-            if tree.left[node] >= 0:
-                value += weight @ center - tree.threshold[node]
-            else:
-                value += tree.share[node]
-            self.lines[key] = Line(slope[self.question.free], float(value))
-        return self.lines[key]
 
     def _push_regions(self, state: State, leaves: list[Leaf], winner: int) -> None:
         regions = find_regions(leaves, winner)

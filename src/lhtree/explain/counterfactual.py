@@ -16,7 +16,6 @@ from lhtree.tree import Floats
 
 MAX_STATES = 20_000  # polytopes visited for a proof
 N_TRIALS = 20_000  # rows predicted in a search without proof
-N_PLANES = 32  # first splits that such a search starts across: more would use it up
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,7 +100,7 @@ def nearest_counterfactual(
         Features whose value must be an integer.
     start : array-like of shape (n_rows, n_features), default=None
         Rows from which a search without proof starts, such as near rows of other
-        classes; None lets it start across the first splits of some trees.
+        classes. It also starts across the first splits of some trees.
     max_states : int, default=20000
         Most polytopes to visit for a proof.
     n_trials : int, default=20000
@@ -128,7 +127,7 @@ def nearest_counterfactual(
     question = ask(model, x, target, features, ranges, integers)
     reading.check_number("max_states", max_states, 0, np.iinfo(np.int64).max)
     reading.check_number("n_trials", n_trials, 0, np.iinfo(np.int64).max)
-    starts = _find_starts(question, start)
+    rows = _find_moves(question, start)
     if question.original in question.wanted:
         label = model.classes_[question.original]
         raise ValueError(f"target={target!r} is what the model predicts already ({label!r}).")
@@ -141,7 +140,7 @@ def nearest_counterfactual(
         answer = CellSearch(question).run(max_states)
         move, is_proven = answer.move, answer.is_proven
     if move is None and not is_proven:
-        move = Wanderer(question, n_trials).run(starts)
+        move = Wanderer(question, n_trials).run(rows, _find_directions(question))
     return _answer(question, move, is_proven, "No change of class was found.")
 
 
@@ -150,20 +149,26 @@ def can_be_proven(model: Any) -> bool:
     return bool(model._n_members == 1 and model.voting == "membership")
 
 
-def _find_starts(question: Question, start: Any) -> Floats:
-    """Return moves to start from: to given rows, or across the planes at some roots."""
+def _find_moves(question: Question, start: Any) -> Floats:
+    """Return the moves to given rows."""
     forest, free = question.model.forest_, question.free
-    if start is not None:
-        z = reading.standardize(forest, question.row[np.newaxis])[0]
-        rows = reading.standardize(forest, question.model.encode_rows(start))
-        moves: Floats = np.nan_to_num(rows[:, free] - z[free])
-        return moves
-    trees = list(forest)[:: max(len(forest) // N_PLANES, 1)]
-    normal = np.zeros((len(trees), forest.n_features))
-    for tree, row in zip(trees, normal, strict=True):
+    if start is None:
+        return np.empty((0, len(free)))
+    z = reading.standardize(forest, question.row[np.newaxis])[0]
+    rows = reading.standardize(forest, question.model.encode_rows(start))
+    moves: Floats = np.nan_to_num(rows[:, free] - z[free])
+    return moves
+
+
+def _find_directions(question: Question) -> Floats:
+    """Return the normals of the planes at the roots, both ways."""
+    forest = question.model.forest_
+    normal = np.zeros((len(forest), forest.n_features))
+    for tree in forest:
         feature, weight, *_ = tree.terms(0)
-        row[feature] = weight
-    return np.concatenate([normal[:, free], -normal[:, free]])
+        normal[tree.number, feature] = weight
+    both: Floats = np.concatenate([normal, -normal])[:, question.free]
+    return both
 
 
 def _answer(

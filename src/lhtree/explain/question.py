@@ -49,11 +49,15 @@ class Question:
         allowed: Floats = (raw - self.row[self.free]) / self.unit
         return allowed
 
-    def predict(self, moves: Floats) -> Ints:
-        """Return the index of the class that the model predicts after each move."""
+    def make_table(self, moves: Floats) -> Floats:
+        """Return the row after each move, as the trees see it."""
         table = np.repeat(self.row[np.newaxis], len(moves), axis=0)
         table[:, self.free] = self.find_raw(moves)
-        return reading.predict_encoded(self.model, table)
+        return table
+
+    def predict(self, moves: Floats) -> Ints:
+        """Return the index of the class that the model predicts after each move."""
+        return reading.predict_encoded(self.model, self.make_table(moves))
 
     def make_row(self, move: Floats) -> Any:
         """Return the row as it was given, with the free columns changed."""

@@ -13,8 +13,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from lhtree.explain.polytope import HalfSpace
 from lhtree.tree import Floats
 
+NO_SLOPE = 1e-12  # functions whose slopes are shorter count as constant
 SAME_VOTE = 1e-6  # what the tie-break may add to a vote
 
 
@@ -46,6 +48,15 @@ class Leaf(NamedTuple):
 
     line: Line
     distance: tuple[Line, ...]  # none is negative in the cell
+
+
+def bound_by(line: Line) -> HalfSpace | bool:
+    """Return where the function is not negative; True for everywhere, False for nowhere."""
+    length = float(np.linalg.norm(line.slope))
+    if length < NO_SLOPE:
+        # The difference of two distances from the same plane is 0 up to rounding.
+        return line.value > 0 or (bool(line.slope.any()) and line.value > -NO_SLOPE)
+    return HalfSpace(line.slope / length, -line.value / length)
 
 
 def find_regions(leaves: list[Leaf], winner: int) -> Iterator[list[Line]] | None:

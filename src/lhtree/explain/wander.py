@@ -1,6 +1,8 @@
-"""A search for near changes of class that knows nothing but the predictions.
+"""A search for near changes of class where the cells are too many to visit them all.
 
-It finds good answers for forests, whose cells are too many to visit, and proves nothing.
+It finds good answers for forests and proves nothing. From moves that reach a wanted
+class, found by steps in many directions, it goes to the nearest point of their cell,
+then over the planes that hold it there to cells nearer to the row.
 """
 
 from __future__ import annotations
@@ -9,13 +11,21 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from lhtree.explain.planes import Planes
+from lhtree.explain.polytope import NumericalFailure, find_nearest
 from lhtree.explain.question import Question
 from lhtree.tree import Floats
 
-N_RADII = 24  # distances tried in each direction
+N_RADII = 16  # distances tried in each direction
 LEAST_RADIUS, MOST_RADIUS = 0.02, 20.0  # standardised units
-N_HALVINGS = 30
+N_DIRECTIONS = 48  # of each kind
+N_STARTS = 6  # moves from which a descent starts
+N_HALVINGS = 12
+PATIENCE = 3  # rounds without a shorter move
 BATCH = 256  # moves predicted at once
+MARGIN = 1e-7  # how far inside a cell an answer lies
+COST_OF_CELL = 64  # rows that could be predicted in the time of finding a cell's nearest point
+MOST_CROSSED = 8  # planes over which a descent goes on, of those that lead to a wanted class
 
 
 @dataclass
@@ -31,20 +41,27 @@ class Wanderer:
 
     def __post_init__(self) -> None:
         self.rng = np.random.default_rng(self.seed)
+        self.planes = Planes(self.question)
 
-    def run(self, starts: Floats) -> Floats | None:
-        """Return the shortest move found from some moves to start with."""
-        self._try(starts)
-        self._shoot(starts)
-        while self.best is None and self.budget > 0:
-            self._shoot(self._draw(64))
-        while self.best is not None and self.budget > 0:
+    def run(self, moves: Floats, directions: Floats) -> Floats | None:
+        """Return the shortest move found, from moves and directions to start with."""
+        moves = self.question.allow(moves)
+        nearest = moves[np.argsort(np.linalg.norm(moves, axis=1))][: self.budget // 4]
+        reached = nearest[self._reaches(nearest)][:N_DIRECTIONS]
+        if len(directions) > N_DIRECTIONS:
+            directions = self.rng.permutation(directions)[:N_DIRECTIONS]
+        shots = np.concatenate([reached, directions, self._draw(N_DIRECTIONS)])
+        hits = [*reached[:N_STARTS], *self._shoot(shots)]
+        while not hits and self.budget > 0:
+            hits = self._shoot(self._draw(N_DIRECTIONS))
+        hits.sort(key=lambda move: float(np.linalg.norm(move)))
+        for move in hits[: 2 * N_STARTS]:
+            self._descend(self._shorten(move))
+        n_vain = 0
+        while self.best is not None and self.budget > 0 and n_vain < PATIENCE:
             before = self.length
-            self._shorten()
-            self._drop_columns()
             self._perturb()
-            if self.length > before * (1 - 1e-4):
-                break
+            n_vain = n_vain + 1 if self.length > before * (1 - 1e-3) else 0
         return self.best
 
     def _draw(self, n: int) -> Floats:
@@ -54,66 +71,104 @@ class Wanderer:
         moves[: n // 2] *= is_few[: n // 2]
         return moves
 
-    def _try(self, moves: Floats) -> None:
-        """Predict moves; keep the shortest that reaches a wanted class."""
-        moves = self.question.allow(moves)
-        length = np.linalg.norm(moves, axis=1)
-        order = np.argsort(length)
-        order = order[length[order] < self.length][: max(self.budget, 0)]
-        for begin in range(0, len(order), BATCH):
-            part = order[begin : begin + BATCH]
-            self.budget -= len(part)
-            hit = np.isin(self.question.predict(moves[part]), self.question.wanted)
-            if hit.any():
-                first = part[hit.argmax()]
-                self.best, self.length = moves[first], float(length[first])
-                return
+    def _reaches(self, moves: Floats) -> np.ndarray:
+        """Return the positions of moves that reach a wanted class, as the budget allows."""
+        moves = moves[: max(self.budget, 0)]
+        self.budget -= len(moves)
+        if not len(moves):
+            return np.empty(0, dtype=np.int64)
+        return np.flatnonzero(np.isin(self.question.predict(moves), self.question.wanted))
 
-    def _shoot(self, directions: Floats) -> None:
-        """Try growing steps in each direction."""
+    def _keep(self, move: Floats) -> bool:
+        """Remember a move that reaches a wanted class if it is the shortest."""
+        length = float(np.linalg.norm(move))
+        if length < self.length:
+            self.best, self.length = move, length
+            return True
+        return False
+
+    def _shoot(self, directions: Floats) -> list[Floats]:
+        """Return the first step of each direction that reaches a wanted class."""
         length = np.linalg.norm(directions, axis=1)
         unit = directions[length > 0] / length[length > 0, np.newaxis]
-        radius = np.geomspace(LEAST_RADIUS, MOST_RADIUS, N_RADII)
-        self._try((radius[:, np.newaxis, np.newaxis] * unit).reshape(-1, directions.shape[1]))
+        open_ones, hits = np.arange(len(unit)), []
+        for radius in np.geomspace(LEAST_RADIUS, MOST_RADIUS, N_RADII):
+            moves = self.question.allow(radius * unit[open_ones])
+            reached = self._reaches(moves)
+            hits += list(moves[reached])
+            open_ones = np.delete(open_ones, reached)
+            if len(hits) >= 2 * N_STARTS:
+                break
+        return hits
 
-    def _shorten(self) -> None:
-        """Halve the way back until the class changes again."""
-        assert self.best is not None
-        low, direction = 0.0, self.best
-        high = 1.0
+    def _shorten(self, move: Floats) -> Floats:
+        """Halve the way back while the class stays the wanted one."""
+        low, high = 0.0, 1.0
         for _ in range(N_HALVINGS):
-            if self.budget <= 0 or high - low < 1e-9:
-                return
             middle = (low + high) / 2
-            before = self.length
-            self._try(middle * direction[np.newaxis])
-            if self.length < before:
-                high = middle
-            else:
-                low = middle
+            shorter = self.question.allow(middle * move[np.newaxis])
+            low, high = (low, middle) if len(self._reaches(shorter)) else (middle, high)
+        return self.question.allow(high * move)
 
-    def _drop_columns(self) -> None:
-        """Undo the change of single columns, as a whole or in part."""
-        assert self.best is not None
-        changed = np.flatnonzero(self.best)
-        moves = np.repeat(self.best[np.newaxis], 3 * len(changed), axis=0)
-        for part, factor in enumerate((0.0, 0.5, 0.9)):
-            moves[part * len(changed) + np.arange(len(changed)), changed] *= factor
-        self._try(moves)
+    def _descend(self, move: Floats) -> None:
+        """Go from cell to cell towards the row as long as a wanted class is predicted."""
+        if len(self._reaches(move[np.newaxis])):
+            self._keep(move)
+        while self.budget > 0:
+            nearest = self._find_nearest_of_cell(move)
+            if nearest is None:
+                return
+            self._keep(nearest)
+            crossed = self._cross_planes(nearest)
+            shorter = [self._find_nearest_of_cell(each) for each in crossed]
+            found = [each for each in shorter if each is not None]
+            if not found:
+                return
+            following = min(found, key=lambda each: float(np.linalg.norm(each)))
+            if np.linalg.norm(following) > np.linalg.norm(nearest) * (1 - 1e-6):
+                return
+            move = following
+
+    def _find_nearest_of_cell(self, move: Floats) -> Floats | None:
+        """Return the shortest move to the cell of a move; None if it leaves the wanted class."""
+        self.budget -= COST_OF_CELL
+        try:
+            nearest = find_nearest(self.planes.find_cell(move), MARGIN)
+        except NumericalFailure:
+            return None
+        if nearest is None:
+            return None
+        # Lines in the leaves may change the class within the cell.
+        for share in (0.0, 0.25, 0.5, 0.75):
+            between = self.question.allow(nearest + share * (move - nearest))
+            if len(self._reaches(between[np.newaxis])):
+                return between
+        return None
+
+    def _cross_planes(self, move: Floats) -> Floats:
+        """Return steps over the planes that a move touches, if they keep the wanted class."""
+        cell = [space for space in self.planes.find_cell(move) if space.is_open]
+        normal = np.array([space.normal for space in cell]).reshape(-1, len(move))
+        gap = normal @ move - np.array([space.need for space in cell])
+        # Only what the pull back to the row presses against.
+        holds = (gap < 10 * MARGIN) & (normal @ move > 0)
+        steps = move - (gap[holds] + 10 * MARGIN)[:, np.newaxis] * normal[holds]
+        steps = self.question.allow(steps)
+        kept: Floats = steps[self._reaches(steps)][:MOST_CROSSED]
+        return kept
 
     def _perturb(self) -> None:
-        """Try shorter moves in random directions near the best."""
-        for spread in (0.5, 0.2, 0.1, 0.05, 0.02, 0.01):
+        """Try shorter moves in random directions near the best, and descend from them."""
+        for spread in (0.5, 0.25, 0.1, 0.05):
             if self.best is None or self.budget <= 0:
                 return
-            for _ in range(4):
-                noise = self._draw(BATCH)
-                noise *= self.length / np.linalg.norm(noise, axis=1, keepdims=True).clip(1e-9)
-                moves = self.best + spread * noise
-                # The same length or less: what counts is the direction.
-                length = np.linalg.norm(moves, axis=1, keepdims=True)
-                shrink = self.rng.uniform(1 - spread, 1, size=length.shape)
-                before = self.length
-                self._try(moves * (self.length * shrink / length))
-                if self.length == before:
-                    break
+            noise = self._draw(BATCH)
+            noise *= self.length / np.linalg.norm(noise, axis=1, keepdims=True).clip(1e-9)
+            moves = self.best + spread * noise
+            # The same length or less: what counts is the direction.
+            length = np.linalg.norm(moves, axis=1, keepdims=True).clip(1e-300)
+            shrink = self.rng.uniform(1 - spread / 2, 1 + spread / 4, size=length.shape)
+            moves = self.question.allow(moves * (self.length * shrink / length))
+            reached = moves[self._reaches(moves)]
+            for move in reached[np.argsort(np.linalg.norm(reached, axis=1))][:2]:
+                self._descend(move)
