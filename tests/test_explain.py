@@ -20,9 +20,11 @@ from lhtree.explain import (
     class_importances,
     explain_rows,
     interactions,
+    nearest_counterfactual,
     split_table,
     split_view,
 )
+from lhtree.explain.splits import find_pure_side
 
 
 @pytest.fixture(scope="module")
@@ -284,6 +286,15 @@ def test_a_split_view_shows_the_training_rows_of_each_split(wine):
             assert np.count_nonzero(view.is_right) == tree.n_samples[tree.left[node] + 1]
 
 
+@pytest.mark.parametrize(("extremes", "side"), [
+    ([3, 9, 0, 2], "both"), ([3, 9, 0, 4], "left"), ([1, 9, 0, 2], "right"),
+    ([1, 9, 0, 4], "none"), ([1, 3, 0, 5], "none"), ([0, 5, 1, 3], "none"),
+])  # fmt: skip
+def test_a_side_is_pure_if_only_one_class_reaches_it(extremes, side):
+    # The threshold is 3; a projection of 3 lies on the right.
+    assert find_pure_side(3.0, np.array(extremes, dtype=float)) == side
+
+
 def test_a_projection_on_the_plane_goes_right_as_in_prediction():
     X = np.array([[0.5, -1.0], [0.5 - 1e-9, -1.0]])
     model = make_hand_made_model()
@@ -406,3 +417,33 @@ def test_bad_input_gets_a_sentence(ask, message, wine):
 def test_a_tree_of_one_leaf_says_that_it_has_no_split(wine):
     with pytest.raises(ValueError, match="node=0 of tree 0 is a leaf; it has no split"):
         split_view(LHTClassifier(max_depth=0).fit(*wine), 0, 0, *wine)
+
+
+def test_the_indicators_of_a_category_add_up_to_its_feature():
+    pd = pytest.importorskip("pandas")
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({
+        "size": rng.normal(size=150),
+        "colour": rng.choice(["red", "green", "blue"], 150),
+        "width": rng.normal(size=150),
+    })  # fmt: skip
+    y = np.where((X["colour"] == "red") ^ (X["size"] > 0.8), "yes", "no")
+    model = LHTClassifier(categorical_features="from_dtype").fit(X, y)
+    explanation = explain_rows(model, X)
+    assert "colour=red" in explanation.column_names
+    short = explanation.by_feature()
+    assert short.column_names == ["size", "colour", "width"]
+    is_colour = [name.startswith("colour=") for name in explanation.column_names]
+    expected = explanation.contribution[..., is_colour].sum(axis=-1)
+    assert_allclose(short.contribution[..., 1], expected, atol=1e-12)
+    total = short.base + short.contribution.sum(axis=-1)
+    assert_allclose(total, explanation.vote, rtol=0, atol=1e-9)
+    assert split_table(model)["feature_1"].isin(explanation.column_names).all()
+    answer = nearest_counterfactual(model, X.iloc[[0]])
+    assert answer.found
+    assert answer.is_minimal
+    assert answer.x["colour"].item() == X["colour"].iloc[0]
+    assert np.isnan(answer.change[1])
+    assert model.predict(answer.x)[0] == answer.prediction
+    with pytest.raises(ValueError, match="features has 'colour', which holds categories"):
+        nearest_counterfactual(model, X.iloc[[0]], features=["colour"])

@@ -127,9 +127,9 @@ MUTATIONS = (
               "model._n_members == 1"),
     in_search("wander-no-descent", "while self.budget > 0:\n            nearest",
               "while False:\n            nearest"),
-    in_search("wander-no-limits", "half_spaces = list(self.limits)", "half_spaces = []"),
-    in_search("wander-side", "is_right = child - root > tree.left[parent]",
-              "is_right = child - root == tree.left[parent]"),
+    in_search("wander-no-limits", "np.concatenate([self.normal, self.limit])",
+              "np.concatenate([self.normal, -self.limit])"),
+    in_search("wander-side", "np.where(is_right, 1.0, -1.0) * part.T", "1.0 * part.T"),
     # Words.
     in_words("rules-mirrored", "comparison = MIRRORED[comparison]", "pass"),
     in_words("rules-tighter", "(new.threshold < known.threshold) == new.is_upper",

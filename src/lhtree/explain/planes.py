@@ -3,14 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from lhtree.explain.polytope import HalfSpace
+from lhtree.explain.polytope import HalfSpace, find_nearest_of
 from lhtree.explain.question import Question
 from lhtree.explain.reading import standardize
-from lhtree.explain.regions import Line, bound_by
-from lhtree.tree import Floats, Tree
+from lhtree.explain.regions import NO_SLOPE, Line
+from lhtree.tree import Floats, Ints, Tree
+
+
+class Cell(NamedTuple):
+    """A polytope: ``normal @ move > need`` and, for limits, ``limit @ move >= limit_need``."""
+
+    normal: Floats
+    need: Floats
+    limit: Floats
+    limit_need: Floats
+
+    def find_nearest(self, margin: float) -> Floats | None:
+        """Return the shortest move that is `margin` inside; None if there is none."""
+        normal = np.concatenate([self.normal, self.limit])
+        return find_nearest_of(normal, np.concatenate([self.need + margin, self.limit_need]))
 
 
 class Planes:
@@ -23,7 +40,6 @@ class Planes:
         self.limits = list(self._limit_moves())
         self.parent = self.forest.find_parent()
         self.lines: dict[tuple[int, int], Line] = {}
-        self.sides: dict[int, HalfSpace | bool] = {}
 
     def _limit_moves(self) -> Iterator[HalfSpace]:
         limits = zip(self.question.lower, self.question.upper, strict=True)
@@ -51,25 +67,49 @@ class Planes:
             self.lines[key] = Line(slope[self.question.free], float(value))
         return self.lines[key]
 
-    def find_cell(self, move: Floats) -> list[HalfSpace]:
-        """Return the half-spaces that hold where every tree answers as after a move."""
+    def find_cell(self, move: Floats) -> Cell:
+        """Return where every tree answers as after a move, as far as a shorter move may reach."""
         leaf = self.forest.apply(self.question.make_table(move[np.newaxis]))[0]
-        half_spaces = list(self.limits)
-        for tree, node in zip(self.forest, leaf + self.forest.tree_start[:-1], strict=True):
-            child = int(node)
-            while self.parent[child] >= 0:
-                side = self._find_side(tree, child)
-                if isinstance(side, HalfSpace):
-                    half_spaces.append(side)
-                child = int(self.parent[child])
-        return half_spaces
+        child = leaf + self.forest.tree_start[:-1]
+        children = []
+        while len(child := child[self.parent[child] >= 0]):
+            children.append(child)
+            child = self.parent[child]
+        slope, value = self._find_slopes(self.parent[np.concatenate([child, *children])])
+        is_right = self._is_right[np.concatenate([child, *children])]
+        slope, value = (np.where(is_right, 1.0, -1.0) * part.T for part in (slope, value))
+        length = np.linalg.norm(slope, axis=0)
+        need = -value / np.maximum(length, 1e-300)
+        is_near = (length > NO_SLOPE) & (need > -np.linalg.norm(move) - 1e-6)
+        normal = (slope[:, is_near] / length[is_near]).T
+        limit = np.array([space.normal for space in self.limits]).reshape(-1, len(move))
+        limit_need = np.array([space.need for space in self.limits])
+        return Cell(normal, need[is_near], limit, limit_need)
 
-    def _find_side(self, tree: Tree, child: int) -> HalfSpace | bool:
-        """Return where rows go from a node's parent to the node, both counted over the forest."""
-        if child not in self.sides:
-            root = int(self.forest.tree_start[tree.number])
-            parent = int(self.parent[child]) - root
-            line = self.find_line(tree, parent)
-            is_right = child - root > tree.left[parent]
-            self.sides[child] = bound_by(line if is_right else line.flip())
-        return self.sides[child]
+    def _find_slopes(self, node: Ints) -> tuple[Floats, Floats]:
+        """Return slopes and values of the functions of some splits, counted over the forest."""
+        forest, start = self.forest, self.forest.start
+        size = start[node + 1] - start[node]
+        row = np.repeat(np.arange(len(node)), size)
+        term = np.arange(len(row)) - np.repeat(np.cumsum(size) - size, size) + start[node][row]
+        column = self._column[term]
+        weight, center = forest.weight[term], forest.center[term]
+        slope = np.zeros((len(node), forest.n_features))
+        slope[row, column] = weight
+        filled = np.where(np.isnan(self.z[column]), center, self.z[column])
+        value = np.bincount(row, weight * filled, len(node)) - forest.threshold[node]
+        return slope[:, self.question.free], value
+
+    @cached_property
+    def _column(self) -> Ints:
+        """Column of every term of the forest."""
+        return np.concatenate([tree.find_columns() for tree in self.forest]).astype(np.int64)
+
+    @cached_property
+    def _is_right(self) -> NDArray[np.bool_]:
+        """Whether each node is the right child of its parent."""
+        forest = self.forest
+        root = np.repeat(forest.tree_start[:-1], np.diff(forest.tree_start))
+        is_later = np.arange(len(root)) > root + forest.left[self.parent]
+        is_right: NDArray[np.bool_] = is_later & (self.parent >= 0)
+        return is_right

@@ -35,6 +35,11 @@ def find_nearest(half_spaces: list[HalfSpace], margin: float = 0.0) -> Floats | 
     """
     normal = np.array([half_space.normal for half_space in half_spaces])
     need = np.array([space.need + margin * space.is_open for space in half_spaces])
+    return find_nearest_of(normal, need)
+
+
+def find_nearest_of(normal: Floats, need: Floats) -> Floats | None:
+    """Return the point u of least length with ``normal @ u >= need``; None without one."""
     active = np.zeros(len(need), dtype=bool)
     point = np.zeros(normal.shape[1])
     for _ in range(len(need)):

@@ -102,17 +102,14 @@ def find_feature_names(model: Any) -> list[str]:
 
 def find_numbers(model: Any) -> NDArray[np.bool_]:
     """Return which of the columns that the trees see are features as they came."""
-    names = np.array(find_feature_names(model), dtype=object)[find_source(model)]
-    is_number: NDArray[np.bool_] = np.array(model.column_names_, dtype=object) == names
+    is_number: NDArray[np.bool_] = ~model.columns_.find_indicators()
     return is_number
 
 
 def find_source(model: Any) -> NDArray[np.int64]:
     """Return, for each column that the trees see, the feature it is made from."""
-    source = getattr(model, "column_source_", None)
-    if source is None:
-        source = np.arange(model.forest_.n_features)
-    return np.asarray(source, dtype=np.int64)
+    source: NDArray[np.int64] = model.column_source_
+    return source
 
 
 def sum_by_feature(model: Any, value: Floats) -> Floats:

@@ -12,19 +12,19 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from lhtree.explain.planes import Planes
-from lhtree.explain.polytope import NumericalFailure, find_nearest
+from lhtree.explain.polytope import NumericalFailure
 from lhtree.explain.question import Question
 from lhtree.tree import Floats
 
 N_RADII = 16  # distances tried in each direction
 LEAST_RADIUS, MOST_RADIUS = 0.02, 20.0  # standardised units
-N_DIRECTIONS = 48  # of each kind
+MOST_DIRECTIONS = 48  # of each kind
 N_STARTS = 6  # moves from which a descent starts
 N_HALVINGS = 12
 PATIENCE = 3  # rounds without a shorter move
 BATCH = 256  # moves predicted at once
 MARGIN = 1e-7  # how far inside a cell an answer lies
-COST_OF_CELL = 64  # rows that could be predicted in the time of finding a cell's nearest point
+COST_OF_CELL = 128  # rows that could be predicted in the time of finding a cell's nearest point
 MOST_CROSSED = 8  # planes over which a descent goes on, of those that lead to a wanted class
 
 
@@ -47,13 +47,13 @@ class Wanderer:
         """Return the shortest move found, from moves and directions to start with."""
         moves = self.question.allow(moves)
         nearest = moves[np.argsort(np.linalg.norm(moves, axis=1))][: self.budget // 4]
-        reached = nearest[self._reaches(nearest)][:N_DIRECTIONS]
-        if len(directions) > N_DIRECTIONS:
-            directions = self.rng.permutation(directions)[:N_DIRECTIONS]
-        shots = np.concatenate([reached, directions, self._draw(N_DIRECTIONS)])
+        n = min(MOST_DIRECTIONS, max(1, self.budget // (8 * N_RADII)))
+        reached = nearest[self._reaches(nearest)][:n]
+        directions = self.rng.permutation(directions)[:n]
+        shots = np.concatenate([reached, directions, self._draw(2 * n)])
         hits = [*reached[:N_STARTS], *self._shoot(shots)]
         while not hits and self.budget > 0:
-            hits = self._shoot(self._draw(N_DIRECTIONS))
+            hits = self._shoot(self._draw(2 * n))
         hits.sort(key=lambda move: float(np.linalg.norm(move)))
         for move in hits[: 2 * N_STARTS]:
             self._descend(self._shorten(move))
@@ -133,7 +133,7 @@ class Wanderer:
         """Return the shortest move to the cell of a move; None if it leaves the wanted class."""
         self.budget -= COST_OF_CELL
         try:
-            nearest = find_nearest(self.planes.find_cell(move), MARGIN)
+            nearest = self.planes.find_cell(move).find_nearest(MARGIN)
         except NumericalFailure:
             return None
         if nearest is None:
@@ -147,12 +147,11 @@ class Wanderer:
 
     def _cross_planes(self, move: Floats) -> Floats:
         """Return steps over the planes that a move touches, if they keep the wanted class."""
-        cell = [space for space in self.planes.find_cell(move) if space.is_open]
-        normal = np.array([space.normal for space in cell]).reshape(-1, len(move))
-        gap = normal @ move - np.array([space.need for space in cell])
+        cell = self.planes.find_cell(move)
+        gap = cell.normal @ move - cell.need
         # Only what the pull back to the row presses against.
-        holds = (gap < 10 * MARGIN) & (normal @ move > 0)
-        steps = move - (gap[holds] + 10 * MARGIN)[:, np.newaxis] * normal[holds]
+        holds = (gap < 10 * MARGIN) & (cell.normal @ move > 0)
+        steps = move - (gap[holds] + 10 * MARGIN)[:, np.newaxis] * cell.normal[holds]
         steps = self.question.allow(steps)
         kept: Floats = steps[self._reaches(steps)][:MOST_CROSSED]
         return kept
