@@ -121,6 +121,7 @@ class _Distributed(HyperplaneTrees):
             rows, plan, scale, self.row_limit, is_verbose=bool(self.verbose)
         )
         self._grow_members(grower, rows, len(plan.target))
+        self.growth_ = grower.describe()
         self._shrink(grower)
         self.__dict__.pop("calibration_", None)
 
@@ -166,6 +167,7 @@ class _Distributed(HyperplaneTrees):
         state = {
             name: value for name, value in vars(self).items() if name not in self.get_params()
         }
+        state.pop("growth_", None)
         vars(model).update(state)
         return model
 
@@ -347,7 +349,7 @@ class LHTClassifier(_Distributed, local.LHTClassifier):
     >>> from sklearn.datasets import load_wine
     >>> from lhtree.dask import LHTClassifier
     >>> X, y = load_wine(return_X_y=True)
-    >>> with Client(processes=False, dashboard_address=None) as client:
+    >>> with Client(processes=False, dashboard_address=":0") as client:
     ...     X, y = da.from_array(X, (50, 13)), da.from_array(y, 50)
     ...     model = LHTClassifier().fit(X, y)
     ...     model.score(X, y)
@@ -377,7 +379,14 @@ class LHForestClassifier(_Distributed, local.LHForestClassifier):
     row_limit : int, default=None
         Nodes with at most so many rows are finished by one worker each; None derives the
         limit from the memory of the workers. All other parameters are those of the local
-        class.
+        class; `warm_start`, `oob_score` and `calibration` are not there on a cluster, nor are
+        missing values and categories.
+
+    Attributes
+    ----------
+    growth_ : dict of int
+        How the trees grew: ``n_rounds``, ``n_passes`` over the partitions, ``n_bytes`` of
+        merged statistics, and the ``row_limit`` in use.
 
     See Also
     --------
@@ -390,7 +399,7 @@ class LHForestClassifier(_Distributed, local.LHForestClassifier):
     >>> from sklearn.datasets import load_wine
     >>> from lhtree.dask import LHForestClassifier
     >>> X, y = load_wine(return_X_y=True)
-    >>> with Client(processes=False, dashboard_address=None) as client:
+    >>> with Client(processes=False, dashboard_address=":0") as client:
     ...     X, y = da.from_array(X, (50, 13)), da.from_array(y, 50)
     ...     model = LHForestClassifier(n_estimators=5, random_state=0).fit(X, y)
     ...     model.predict_proba(X).compute().shape

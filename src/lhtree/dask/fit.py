@@ -149,6 +149,15 @@ class DistributedGrower:
         if plan.n_draws > self.row_limit:
             self._check_rules()
 
+    def describe(self) -> dict[str, int]:
+        """Return what growing took."""
+        return {
+            "n_rounds": self.n_rounds,
+            "n_passes": self._cluster.n_passes,
+            "n_bytes": self._cluster.n_bytes_merged,
+            "row_limit": self.row_limit,
+        }
+
     def _check_rules(self) -> None:
         """Refuse rules that need whole trees on one worker."""
         plan = self._plan

@@ -1,0 +1,238 @@
+"""Growth on a Dask cluster against a local fit: answers, CPU time, traffic, memory.
+
+Every measurement appends one JSON line to ``benchmarks/results/dask.jsonl``; docs/scaling.md
+is written from these lines. CPU time is that of all processes: workers, scheduler, client.
+
+    python -m benchmarks.dask_scaling equal satimage spambase
+    python -m benchmarks.dask_scaling overhead --workers 1 2 4
+    python -m benchmarks.dask_scaling memory
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import dask.array as da
+import distributed
+import numpy as np
+
+import lhtree
+import lhtree.dask
+from benchmarks import data
+
+RESULTS = Path(__file__).parent / "results" / "dask.jsonl"
+N_COLUMNS = 20
+
+
+def write_line(**values: Any) -> None:
+    """Append a result."""
+    RESULTS.parent.mkdir(exist_ok=True)
+    with RESULTS.open("a", encoding="utf-8") as file:
+        file.write(json.dumps(values) + "\n")
+    print(values, flush=True)
+
+
+@contextmanager
+def start_cluster(n_workers: int, memory_limit: str | None = None) -> Iterator[Any]:
+    """Start worker processes of one thread each."""
+    limit = {} if memory_limit is None else {"memory_limit": memory_limit}
+    with (
+        distributed.LocalCluster(
+            n_workers=n_workers,
+            threads_per_worker=1,
+            processes=True,
+            dashboard_address=":0",
+            **limit,
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        yield client
+
+
+def sum_cpu(client: Any) -> float:
+    """Return the CPU seconds of the workers and of this process."""
+    return float(sum(client.run(time.process_time).values()) + time.process_time())
+
+
+def make_block(seed: int, n: int, dtype: str) -> tuple[np.ndarray, np.ndarray]:
+    """Return rows whose classes depend on a few columns and noise."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, N_COLUMNS), dtype=dtype)
+    score = X[:, 0] + X[:, 1] * X[:, 2] - X[:, 3] + 0.5 * rng.standard_normal(n, dtype=dtype)
+    return X, (score > 0).astype(np.int64)
+
+
+def make_lazy(n_blocks: int, size: int, dtype: str = "float64") -> tuple[Any, Any]:
+    """Return a table whose partitions are made when they are needed."""
+
+    def rows(_: Any, block_info: Any = None) -> np.ndarray:
+        return make_block(block_info[None]["chunk-location"][0], size, dtype)[0]
+
+    def labels(_: Any, block_info: Any = None) -> np.ndarray:
+        return make_block(block_info[None]["chunk-location"][0], size, dtype)[1]
+
+    start = da.zeros(n_blocks * size, chunks=size, dtype=np.int8)
+    X = da.map_blocks(
+        rows, start[:, np.newaxis], chunks=(start.chunks[0], (N_COLUMNS,)), dtype=dtype
+    )
+    return X, da.map_blocks(labels, start, dtype=np.int64)
+
+
+def compare(name: str, row_limit: int, n_members: int) -> None:
+    """Compare the answers of cluster and process, for several numbers of partitions."""
+    table = data.load(name)
+    with start_cluster(2) as client:
+        for preset in ("accurate", "paper"):
+            for standardize in (True, False):
+                parameters = {
+                    "preset": preset,
+                    "n_estimators": n_members,
+                    "standardize": standardize,
+                    "random_state": 0,
+                }
+                local = lhtree.LHForestClassifier(**parameters).fit(table.X, table.y)
+                for n_parts in (1, 2, 7, 64):
+                    size = -(-len(table.X) // n_parts)
+                    X = client.persist(da.from_array(table.X, (size, -1)))
+                    y = client.persist(da.from_array(table.y, size))
+                    model = lhtree.dask.LHForestClassifier(row_limit=row_limit, **parameters)
+                    plain = model.fit(X, y).to_local()
+                    same = plain.predict(table.X_test) == local.predict(table.X_test)
+                    write_line(
+                        kind="equal",
+                        table=name,
+                        preset=preset,
+                        standardize=standardize,
+                        n_partitions=n_parts,
+                        row_limit=row_limit,
+                        same_answers=float(same.mean()),
+                        same_structure=bool(
+                            np.array_equal(plain.forest_.left, local.forest_.left)
+                        ),
+                        same_bits=bool(
+                            np.array_equal(plain.forest_.weight, local.forest_.weight)
+                            and np.array_equal(plain.forest_.threshold, local.forest_.threshold)
+                        ),
+                        **model.growth_,
+                    )
+
+
+MODELS: dict[str, tuple[str, dict[str, Any]]] = {
+    "default forest": ("LHForestClassifier", {"n_estimators": 8, "random_state": 0}),
+    "paper forest": (
+        "LHForestClassifier",
+        {"preset": "paper", "n_estimators": 4, "max_depth": 12, "random_state": 0},
+    ),
+    "one tree": ("LHTClassifier", {"max_depth": 12}),
+}
+
+
+def measure_overhead(
+    names: list[str], workers: list[int], row_limits: list[int | None], n_rows: int
+) -> None:
+    """Measure the CPU time of a fit on a cluster against that of a local one."""
+    n_parts = 16
+    lazy_X, lazy_y = make_lazy(n_parts, n_rows // n_parts)
+    X, y = da.compute(lazy_X, lazy_y, scheduler="synchronous")
+    X_test, _ = make_block(10**6, 20_000, "float64")
+    for name in names:
+        kind, parameters = MODELS[name]
+        begin = time.process_time()
+        local = getattr(lhtree, kind)(**parameters).fit(X, y)
+        local_cpu = time.process_time() - begin
+        for n_workers in workers:
+            with start_cluster(n_workers) as client:
+                held = client.persist([lazy_X, lazy_y])
+                distributed.wait(held)
+                for row_limit in row_limits:
+                    before, wall = sum_cpu(client), time.monotonic()
+                    model = getattr(lhtree.dask, kind)(row_limit=row_limit, **parameters)
+                    model.fit(*held)
+                    cpu, wall = sum_cpu(client) - before, time.monotonic() - wall
+                    same = model.to_local().predict(X_test) == local.predict(X_test)
+                    write_line(
+                        kind="overhead",
+                        model=name,
+                        n_rows=len(X),
+                        n_partitions=n_parts,
+                        n_workers=n_workers,
+                        local_cpu=round(local_cpu, 2),
+                        cpu=round(cpu, 2),
+                        ratio=round(cpu / local_cpu, 2),
+                        wall=round(wall, 2),
+                        same_answers=float(same.mean()),
+                        **model.growth_,
+                    )
+
+
+def find_peak() -> float:
+    """Return the largest memory of this process so far, in MiB."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def measure_memory(n_gigabytes: float, n_members: int, max_depth: int) -> None:
+    """Fit a table that is several times larger than the memory of the workers."""
+    size = 100_000  # 16 MB a partition
+    n_blocks = int(n_gigabytes * 2**30 / (size * N_COLUMNS * 8))
+    X, y = make_lazy(n_blocks, size)
+    with start_cluster(2, memory_limit="512MB") as client:
+        pids = set(client.run(lambda: __import__("os").getpid()).values())
+        wall = time.monotonic()
+        model = lhtree.dask.LHForestClassifier(
+            n_estimators=n_members, max_depth=max_depth, max_samples=0.2, random_state=0
+        ).fit(X, y)
+        wall = time.monotonic() - wall
+        X_test, y_test = make_block(10**6, 20_000, "float64")
+        write_line(
+            kind="memory",
+            n_bytes_of_table=int(X.nbytes),
+            n_partitions=n_blocks,
+            memory_limit="512MB",
+            n_workers=2,
+            n_members=n_members,
+            max_depth=max_depth,
+            peak_mib=[round(peak) for peak in client.run(find_peak).values()],
+            no_worker_died=pids == set(client.run(lambda: __import__("os").getpid()).values()),
+            wall=round(wall, 1),
+            accuracy=round(float(model.to_local().score(X_test, y_test)), 4),
+            **model.growth_,
+        )
+
+
+def main() -> None:
+    """Run what the command line asks for."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    commands = parser.add_subparsers(dest="command", required=True)
+    equal = commands.add_parser("equal")
+    equal.add_argument("tables", nargs="+")
+    equal.add_argument("--row-limit", type=int, default=50)
+    equal.add_argument("--members", type=int, default=2)
+    overhead = commands.add_parser("overhead")
+    overhead.add_argument("--models", nargs="+", default=list(MODELS))
+    overhead.add_argument("--workers", nargs="+", type=int, default=[1, 2, 4])
+    overhead.add_argument("--row-limits", nargs="+", type=int, default=[0, 100_000])
+    overhead.add_argument("--rows", type=int, default=1_000_000)
+    memory = commands.add_parser("memory")
+    memory.add_argument("--gigabytes", type=float, default=3.0)
+    memory.add_argument("--members", type=int, default=2)
+    memory.add_argument("--max-depth", type=int, default=8)
+    options = parser.parse_args()
+    if options.command == "equal":
+        for name in options.tables:
+            compare(name, options.row_limit, options.members)
+    elif options.command == "overhead":
+        limits = [limit or None for limit in options.row_limits]
+        measure_overhead(options.models, options.workers, limits, options.rows)
+    else:
+        measure_memory(options.gigabytes, options.members, options.max_depth)
+
+
+if __name__ == "__main__":
+    main()
