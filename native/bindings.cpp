@@ -176,6 +176,15 @@ bool has_infinity(const Input<T, 2>& X) {
   return is_found;
 }
 
+Labels check_labels(const Input<std::int32_t, 1>& code, const OptionalWeight& weight,
+                    std::size_t n_rows, const Plan& plan) {
+  check_length(code.size(), n_rows, "code");
+  if (weight) check_length(weight->size(), n_rows, "weight");
+  for (std::size_t i = 0; i < code.size(); ++i)
+    if (code(i) < 0 || code(i) >= plan.n_classes) throw std::invalid_argument("a code is no class");
+  return {code.data(), weight_of(weight)};
+}
+
 template <class T>
 nb::dict grow(const Input<T, 2>& X, const Input<std::int32_t, 1>& code,
               const OptionalWeight& weight, nb::handle plan_object, std::int64_t n_threads,
@@ -188,11 +197,7 @@ nb::dict grow(const Input<T, 2>& X, const Input<std::int32_t, 1>& code,
   const auto n_columns = static_cast<std::int64_t>(X.shape(by_columns ? 0 : 1));
   if (by_columns == plan.rules.is_dense(n_columns))
     throw std::invalid_argument("by_columns does not fit the other fields of the plan");
-  check_length(code.size(), n_rows, "code");
-  if (weight) check_length(weight->size(), n_rows, "weight");
-  for (std::size_t i = 0; i < code.size(); ++i)
-    if (code(i) < 0 || code(i) >= plan.n_classes) throw std::invalid_argument("a code is no class");
-  const Labels labels{code.data(), weight_of(weight)};
+  const Labels labels = check_labels(code, weight, n_rows, plan);
   const Poll poll = make_poll(progress);
   Forest forest;
   {
@@ -204,6 +209,44 @@ nb::dict grow(const Input<T, 2>& X, const Input<std::int32_t, 1>& code,
     else
       forest = grow_forest(Table<T>(X.data(), n_rows, n_columns, has_missing), labels, plan,
                            n_threads, poll);
+  }
+  return to_dict(std::move(forest));
+}
+
+/// Refuse rows that the core could not walk: columns must ascend within each.
+void check_sparse(const Input<std::int64_t, 1>& start, const Input<std::int32_t, 1>& column,
+                  std::size_t n_values, std::int64_t n_columns) {
+  const bool has_ends = start.size() > 1 && start(0) == 0 && n_columns > 0 &&
+                        column.size() == n_values &&
+                        start(start.size() - 1) == static_cast<std::int64_t>(n_values);
+  bool is_sound = has_ends;
+  for (std::size_t i = 0; is_sound && i + 1 < start.size(); ++i)
+    is_sound = start(i) <= start(i + 1);
+  for (std::size_t i = 0; is_sound && i + 1 < start.size(); ++i)
+    for (std::int64_t k = start(i); is_sound && k < start(i + 1); ++k)
+      is_sound =
+          column(k) >= 0 && column(k) < n_columns && (k == start(i) || column(k - 1) < column(k));
+  if (!is_sound) throw std::invalid_argument("start, column and value are no sparse table");
+}
+
+nb::dict grow_sparse(const Input<std::int64_t, 1>& start, const Input<std::int32_t, 1>& column,
+                     const Input<double, 1>& value, std::int64_t n_columns,
+                     const Input<std::int32_t, 1>& code, const OptionalWeight& weight,
+                     nb::handle plan_object, std::int64_t n_threads, nb::object progress) {
+  const Plan plan = read_plan(plan_object);
+  check_sparse(start, column, value.size(), n_columns);
+  const std::size_t n_rows = start.size() - 1;
+  const bool by_columns = nb::cast<bool>(plan_object.attr("by_columns"));
+  if (by_columns == plan.rules.is_dense(n_columns))
+    throw std::invalid_argument("by_columns does not fit the other fields of the plan");
+  const Labels labels = check_labels(code, weight, n_rows, plan);
+  const Poll poll = make_poll(progress);
+  Forest forest;
+  {
+    nb::gil_scoped_release unlocked;
+    const SparseTable table(start.data(), column.data(), value.data(),
+                            static_cast<std::int64_t>(n_rows), n_columns, by_columns);
+    forest = grow_forest(table, labels, plan, n_threads, poll);
   }
   return to_dict(std::move(forest));
 }
@@ -455,6 +498,9 @@ NB_MODULE(_core, m) {
   m.doc() = "Native core of lhtree: free functions on arrays.";
   bind_for<double>(m);
   bind_for<float>(m);
+  m.def("grow_sparse", &grow_sparse, "start"_a.noconvert(), "column"_a.noconvert(),
+        "value"_a.noconvert(), "n_columns"_a, "code"_a.noconvert(), "weight"_a.noconvert().none(),
+        "plan"_a, "n_threads"_a, "progress"_a.none());
   m.def("find_links", &find_links, "left"_a.noconvert(), "risk"_a.noconvert());
   m.def("find_left_out", &find_left_out, "seed"_a, "n_members"_a, "n_rows"_a, "n_draws"_a,
         "bootstrap"_a, "n_threads"_a);

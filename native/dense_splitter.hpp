@@ -12,11 +12,10 @@
 #include <vector>
 
 #include "contrast.hpp"
-#include "limited_cut.hpp"
 #include "node.hpp"
 #include "random.hpp"
+#include "score_cutter.hpp"
 #include "statistics.hpp"
-#include "threshold.hpp"
 
 namespace lhtree {
 
@@ -27,7 +26,12 @@ class DenseSplitter {
 
   DenseSplitter(const Table<T>& table, const double* weight, const Rules& rules,
                 const StopFlag& stop)
-      : all_rows_(table), all_weight_(weight), rules_(rules), stop_(stop), near_rows_(0, table) {
+      : all_rows_(table),
+        all_weight_(weight),
+        rules_(rules),
+        stop_(stop),
+        near_rows_(0, table),
+        cutter_(rules) {
     leave_near();
   }
 
@@ -35,13 +39,7 @@ class DenseSplitter {
 
   State begin(const NodeRows& rows, std::uint64_t key) {
     State moments = take_moments();
-    const std::int64_t n_kept = rules_.n_columns_per_tree;
-    if (n_kept > 0 && n_kept < table_->n_columns) {
-      std::vector<std::int32_t> column(table_->n_columns);
-      std::iota(column.begin(), column.end(), 0);
-      shuffle_columns(key, column);
-      for (std::int64_t k = n_kept; k < table_->n_columns; ++k) moments->is_fixed[column[k]] = 1;
-    }
+    fix_columns(key, rules_.n_columns_per_tree, table_->n_columns, moments->is_fixed);
     sum_exactly(*table_, rows, *moments, stop_);
     return moments;
   }
@@ -68,7 +66,7 @@ class DenseSplitter {
     split.score.resize(rows.size());
     project_part(rows.target, split.terms, split.score.data());
     project_part(rows.rest, split.terms, split.score.data() + rows.target.size);
-    return choose_threshold(rows, split) && sides_are_heavy(rows, split, min_weight);
+    return cutter_.cut(rows, min_weight, split);
   }
 
   /// Give the mixed children their sums, as long as rounding stays bounded.
@@ -149,44 +147,6 @@ class DenseSplitter {
     }
   }
 
-  bool choose_threshold(const NodeRows& rows, Split& split) {
-    const double* score = split.score.data();
-    split.target = find_extremes(score, rows.target.size);
-    split.rest = find_extremes(score + rows.target.size, rows.rest.size);
-    const double lowest = std::min(split.target.min, split.rest.min);
-    const double highest = std::max(split.target.max, split.rest.max);
-    if (lowest == highest) return false;
-    if (rules_.min_samples_leaf > 0.0) {
-      gather_weight(rows, row_weight_);
-      split.threshold = limited_cutter_.choose(scores_of(rows, split), rules_, split.target,
-                                               split.rest, infinity);
-      return split.threshold.rule != Rule::leaf;
-    }
-    if (rules_.cut == Cut::purity) {
-      split.threshold = choose_pure(
-          count_outside(score, rows.target, split.rest.min, split.rest.max),
-          count_outside(score + rows.target.size, rows.rest, split.target.min, split.target.max),
-          split.target, split.rest, rules_.gamma);
-      return true;
-    }
-    gather_weight(rows, row_weight_);
-    split.threshold = cutter_.choose(scores_of(rows, split), lowest, highest, infinity);
-    return true;
-  }
-
-  bool sides_are_heavy(const NodeRows& rows, const Split& split, double min_weight) {
-    if (!(min_weight > 0.0)) return true;
-    gather_weight(rows, row_weight_);
-    const double left = sum_left(scores_of(rows, split), split.threshold.value).all;
-    const double whole = sum_weight(rows.target) + sum_weight(rows.rest);
-    return left >= min_weight && whole - left >= min_weight;
-  }
-
-  Scores scores_of(const NodeRows& rows, const Split& split) const {
-    return {split.score.data(), row_weight_.empty() ? nullptr : row_weight_.data(),
-            rows.target.size, rows.size()};
-  }
-
   const Table<T>& all_rows_;
   const double* all_weight_;  // [n_rows of the table] or null
   const Rules& rules_;
@@ -197,9 +157,7 @@ class DenseSplitter {
   std::size_t near_level_ = 0;       // height of the stack below the subtree that works on the copy
   const Table<T>* table_ = nullptr;  // where the rows of the node at hand are
   const double* weight_ = nullptr;
-  GiniCutter cutter_;
-  LimitedCutter limited_cutter_;
-  std::vector<double> row_weight_;
+  ScoreCutter cutter_;
   std::vector<PlaneColumn> columns_;
   std::vector<State> spare_;
 };

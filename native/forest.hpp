@@ -11,6 +11,7 @@
 #include "parallel.hpp"
 #include "random.hpp"
 #include "sampled_splitter.hpp"
+#include "sparse_splitter.hpp"
 #include "tree.hpp"
 
 namespace lhtree {
@@ -75,12 +76,31 @@ DenseSplitter<T> make_splitter(const Table<T>& table, const double* weight, cons
 }
 
 template <class T>
-SampledSplitter<T> make_splitter(const ColumnTable<T>& table, const double* weight,
-                                 const Rules& rules, const StopFlag& stop) {
-  return {table, weight, rules, stop};
+SampledSplitter<ColumnReader<T>> make_splitter(const ColumnTable<T>& table, const double* weight,
+                                               const Rules& rules, const StopFlag& stop) {
+  return {ColumnReader<T>(table), weight, rules, stop};
 }
 
-/// A table by rows grows from all columns, one by columns from few.
+/// Call grow(splitter) with what splits nodes of such a table: one by rows grows from all
+/// columns, one by columns from few.
+template <class AnyTable, class Grow>
+GrownTree with_splitter(const AnyTable& table, const double* weight, const Rules& rules,
+                        const StopFlag& stop, const Grow& grow) {
+  auto splitter = make_splitter(table, weight, rules, stop);
+  return grow(splitter);
+}
+
+template <class Grow>
+GrownTree with_splitter(const SparseTable& table, const double* weight, const Rules& rules,
+                        const StopFlag& stop, const Grow& grow) {
+  if (table.by_columns) {
+    SampledSplitter<SparseReader> splitter(SparseReader(table), weight, rules, stop);
+    return grow(splitter);
+  }
+  SparseSplitter splitter(table, weight, rules, stop);
+  return grow(splitter);
+}
+
 template <class AnyTable>
 GrownTree grow_tree(const AnyTable& table, const Labels& labels, const Plan& plan,
                     std::int64_t number, const StopFlag& stop) {
@@ -95,11 +115,13 @@ GrownTree grow_tree(const AnyTable& table, const Labels& labels, const Plan& pla
       row.begin(), row.end(), [&](std::uint32_t i) { return labels.code[i] == target; });
   Rules rules = plan.rules;
   rules.beta = plan.beta[step];
-  auto splitter = make_splitter(table, weight.empty() ? nullptr : weight.data(), rules, stop);
-  Grower grower(splitter, rules, stop);
   const std::uint64_t key =
       tree_key(member_key(plan.seed, member), static_cast<std::uint64_t>(target));
-  return grower.grow(row, middle - row.begin(), Start{key, key});
+  return with_splitter(table, weight.empty() ? nullptr : weight.data(), rules, stop,
+                       [&](auto& splitter) {
+                         Grower grower(splitter, rules, stop);
+                         return grower.grow(row, middle - row.begin(), Start{key, key});
+                       });
 }
 
 /// A node whose subtree is grown apart from the rest of its tree.

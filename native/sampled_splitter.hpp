@@ -41,6 +41,28 @@ struct ColumnTable {
   bool misses(std::int64_t j) const { return !has_missing.empty() && has_missing[j]; }
 };
 
+/// Reads columns of a node's rows from a table by columns.
+template <class T>
+class ColumnReader {
+ public:
+  explicit ColumnReader(const ColumnTable<T>& table) : table_(table) {}
+
+  std::int64_t n_columns() const { return table_.n_columns; }
+  bool misses(std::int64_t j) const { return table_.misses(j); }
+  void start(const NodeRows& rows) { rows_ = rows; }
+  static constexpr bool has_values(std::int64_t) { return true; }
+
+  /// Write the column's values in the rows of the node, targets first.
+  void gather(std::int64_t j, double* value) const {
+    gather_values(table_.column(j), rows_.target.row, rows_.target.size, value);
+    gather_values(table_.column(j), rows_.rest.row, rows_.rest.size, value + rows_.target.size);
+  }
+
+ private:
+  const ColumnTable<T>& table_;
+  NodeRows rows_{};
+};
+
 /// The values of a column that are there, targets first, and their weights.
 struct PresentValues {
   std::vector<double> value, weight;  // the weights are empty if every row counts once
@@ -63,14 +85,18 @@ struct PresentValues {
   bool has_both_sides() const { return 0 < n_targets && n_targets < size(); }
 };
 
-template <class T>
+/// `Reader` is a ColumnReader or a SparseReader.
+template <class Reader>
 class SampledSplitter {
  public:
   struct State {};  // nothing is handed from parent to child
 
-  SampledSplitter(const ColumnTable<T>& table, const double* weight, const Rules& rules,
-                  const StopFlag& stop)
-      : table_(table), weight_(weight), rules_(rules), stop_(stop), column_(table.n_columns) {
+  SampledSplitter(Reader reader, const double* weight, const Rules& rules, const StopFlag& stop)
+      : reader_(std::move(reader)),
+        weight_(weight),
+        rules_(rules),
+        stop_(stop),
+        column_(reader_.n_columns()) {
     std::iota(column_.begin(), column_.end(), 0);
   }
 
@@ -78,7 +104,7 @@ class SampledSplitter {
 
   State begin(const NodeRows&, std::uint64_t key) {
     const std::int64_t n_kept = rules_.n_columns_per_tree;
-    if (n_kept > 0 && n_kept < table_.n_columns) {
+    if (n_kept > 0 && n_kept < reader_.n_columns()) {
       shuffle_columns(key, column_);
       column_.resize(n_kept);
       std::sort(column_.begin(), column_.end());
@@ -122,6 +148,7 @@ class SampledSplitter {
 
   void start_node(const NodeRows& rows) {
     rows_ = rows;
+    reader_.start(rows);
     gather_weight(rows, row_weight_);
     weight_target_ = sum_weight(rows.target);
     weight_rest_ = sum_weight(rows.rest);
@@ -152,16 +179,16 @@ class SampledSplitter {
   /// Gather a column of the node's rows and sum it; missing values become its mean.
   /// False if it is constant there, or if a side has no value.
   bool read_column(std::int64_t j, std::vector<double>& values, ColumnMoments& moments) {
+    if (!reader_.has_values(j)) return false;
     check_stop(stop_);
     const std::int64_t n_targets = rows_.target.size, n = rows_.size();
     if (static_cast<std::int64_t>(values.size()) < padded(n)) values.resize(padded(n));
     double* value = values.data();
-    gather_values(table_.column(j), rows_.target.row, n_targets, value);
-    gather_values(table_.column(j), rows_.rest.row, rows_.rest.size, value + n_targets);
+    reader_.gather(j, value);
     std::fill(value + n, value + padded(n), 0.0);  // products are taken in whole lanes
     const double* weight = row_weight_.empty() ? nullptr : row_weight_.data();
     moments = {weight_target_, weight_rest_, 0.0, 0.0, 0.0, 0.0};
-    if (!table_.misses(j)) return sum_values({value, weight, n_targets, n}, moments);
+    if (!reader_.misses(j)) return sum_values({value, weight, n_targets, n}, moments);
     present_.read(value, weight, n_targets, n);
     if (present_.size() == n) return sum_values({value, weight, n_targets, n}, moments);
     if (!present_.has_both_sides() || !sum_present(moments)) return false;
@@ -315,7 +342,7 @@ class SampledSplitter {
     std::swap(trial_, best);
   }
 
-  const ColumnTable<T>& table_;
+  Reader reader_;
   const double* weight_;
   const Rules& rules_;
   const StopFlag& stop_;

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from scipy.sparse import csr_array
 from sklearn.exceptions import NotFittedError
 
 from lhtree import LHForestClassifier, LHTClassifier
@@ -139,7 +138,6 @@ def test_sample_weight(weight, error, message):
     ("rows", "labels", "message"),
     [
         (np.full((20, 2), np.inf), Y, "Input X contains infinity"),
-        (csr_array(X), Y, "Sparse data was passed"),
         (X[:0], Y[:0], "Found array with 0 sample"),
         (X[:, :0], Y, r"Found array with 0 feature\(s\)"),
         (X[:, 0], Y, "Expected 2D array, got 1D array"),

@@ -6,14 +6,15 @@ from lhtree import LHForestClassifier, LHTClassifier
 
 
 def expected_failures(estimator):
-    """Name the one check that cannot hold where a forest draws random rows.
+    """Name the checks that cannot hold where a forest draws random rows.
 
     Dropping or repeating rows renumbers the others, so draws by row number differ;
     scikit-learn's random forests declare the same.
     """
     if isinstance(estimator, LHForestClassifier) and estimator.max_samples != 1.0:
         reason = "weights and repetition draw different rows"
-        return {"check_sample_weight_equivalence_on_dense_data": reason}
+        kinds = ("dense", "sparse")
+        return {f"check_sample_weight_equivalence_on_{kind}_data": reason for kind in kinds}
     return {}
 
 

@@ -19,6 +19,17 @@ def grow_forest(
     n_threads: int,
     progress: Callable[[int], object] | None,
 ) -> dict[str, NDArray[Any]]: ...
+def grow_sparse(
+    start: NDArray[np.int64],
+    column: NDArray[np.int32],
+    value: Floats,
+    n_columns: int,
+    code: NDArray[np.int32],
+    weight: Floats | None,
+    plan: Plan,
+    n_threads: int,
+    progress: Callable[[int], object] | None,
+) -> dict[str, NDArray[Any]]: ...
 def find_scale(X: Rows, weight: Floats | None) -> tuple[Floats, Floats]: ...
 def find_beyond(X: Rows, limit: float) -> NDArray[np.int64]: ...
 def has_infinity(X: Rows) -> bool: ...

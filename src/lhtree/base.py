@@ -8,17 +8,16 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
-from scipy.sparse import csr_matrix
+from scipy.sparse import csr_matrix, issparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.metrics import accuracy_score
-from sklearn.utils import check_array, check_random_state, check_X_y
+from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from lhtree import _core, calibration, members, parameters, shrinkage
-from lhtree.columns import Columns, find_columns
-from lhtree.frames import is_frame, is_numeric
+from lhtree import _core, calibration, members, parameters, shrinkage, sparse
 from lhtree.progress import Progress
+from lhtree.reader import RowReader
 from lhtree.rows import LeftOut, TrainingRows, check_overflow, keep_positive, weigh_classes
 from lhtree.tree import (
     CONTRASTS,
@@ -44,7 +43,6 @@ except ImportError:
         return method
 
 
-SMALL_INPUT = 2**16  # numbers; for more, scikit-learn's own checks are as fast
 MOST_JUDGES = 5_000  # rows whose out-of-bag votes decide on members and shrinkage
 
 
@@ -68,21 +66,15 @@ def restored_on_error(estimator):
         raise
 
 
-class HyperplaneTrees(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
+class HyperplaneTrees(CallbackSupportMixin, RowReader, ClassifierMixin, BaseEstimator):
     """What both classifiers are: members with one tree per class each."""
 
     classes_: np.ndarray
     n_classes_: int
-    columns_: Columns
     forest_: Forest
     _seed: int
     _draw: Draw
     _standardized: bool
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        return tags
 
     @with_callbacks
     def fit(self, X, y, sample_weight=None):
@@ -90,10 +82,11 @@ class HyperplaneTrees(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like or frame of shape (n_samples, n_features)
+        X : array-like, frame or sparse array of shape (n_samples, n_features)
             Training rows: numbers, NaN where a value is missing, and categories (see
             `categorical_features`). Arrays of float32 and float64 in C order are read
-            without a copy.
+            without a copy. Sparse rows must have no missing values; their columns are
+            divided by the deviation, but not centred, which moves thresholds only.
         y : array-like of shape (n_samples,)
             Class labels.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -123,8 +116,9 @@ class HyperplaneTrees(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         classes, code = np.unique(y, return_inverse=True)
         if n_old:
             self._check_warm_start(classes)
-        weight = resolve_sample_weight(sample_weight, len(X))
-        rows = keep_positive(TrainingRows(X, code.astype(np.int32), weight, np.arange(len(X))))
+        weight = resolve_sample_weight(sample_weight, X.shape[0])
+        number = np.arange(X.shape[0])
+        rows = keep_positive(TrainingRows(X, code.astype(np.int32), weight, number))
         is_named = hasattr(self, "feature_names_in_") or not self.columns_.is_plain
         names = self.columns_.name_columns(self._name_features()) if is_named else None
         check_overflow(rows.X, names, rows.weight_sum)
@@ -132,7 +126,7 @@ class HyperplaneTrees(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         scale = self._find_scale(rows, n_old)
         if not self._balances_members:
             rows = weigh_classes(rows, self.class_weight, classes)
-        draw = self._find_draw(len(rows.X), n_old)
+        draw = self._find_draw(rows.n_rows, n_old)
         # With replacement, one row may be all that a member draws.
         check_overflow(rows.X, names, max(rows.weight_sum, draw.n_draws * rows.weight_max))
         seed = self._seed if n_old else self._find_seed()
@@ -147,7 +141,7 @@ class HyperplaneTrees(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         if self.calibration is not None:
             self._calibrate(rows)
         if self.oob_score:
-            self._score_left_out(rows, len(X))
+            self._score_left_out(rows, X.shape[0])
 
     def _check_warm_start(self, classes):
         """Refuse to add members that would not fit those already grown."""
@@ -169,6 +163,8 @@ class HyperplaneTrees(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         n_features = rows.X.shape[1]
         if not self.standardize:
             return np.zeros(n_features), np.ones(n_features)
+        if issparse(rows.X):
+            return sparse.find_scale(rows.X, rows.weight)
         mean, deviation = _core.find_scale(rows.X, rows.weight)
         # Their contrast then reads as share of targets minus share of the rest.
         is_indicator = self.columns_.find_indicators()
@@ -275,8 +271,10 @@ class HyperplaneTrees(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
 
     def _find_table(self, X, scale, by_columns, n_threads):
         """Return the table in the units and the order in which trees are grown."""
+        mean, deviation = scale
+        if issparse(X):
+            return sparse.divide(X, deviation) if self.standardize else X
         if self.standardize:
-            mean, deviation = scale
             return _core.standardize(X, mean, deviation, by_columns, n_threads)
         return np.ascontiguousarray(X.T) if by_columns else X
 
@@ -351,7 +349,7 @@ class HyperplaneTrees(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
 
     def _find_judges(self, rows, n_members=None):
         """Return some of the rows, evenly spread, and which of the first members left them out."""
-        step = -(-len(rows.X) // MOST_JUDGES)
+        step = -(-rows.n_rows // MOST_JUDGES)
         return rows.take_every(step), self._find_left_out(n_members).take_every(step)
 
     def _vote_left_out(self, X, left_out):
@@ -385,88 +383,6 @@ class HyperplaneTrees(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     @property
     def _n_members(self):
         return len(self.forest_) // (1 if self.n_classes_ == 2 else self.n_classes_)
-
-    def _validate(self, X, *y, reset=False):
-        """Return the table that the trees see, in C order, and `y`.
-
-        NaN stays where a value is missing; what is so already is not copied.
-        """
-        options = {
-            "dtype": [np.float64, np.float32],
-            "order": "C",
-            "ensure_all_finite": "allow-nan",
-        }
-        if self._needs_encoding(X, reset):
-            table = self._encode(X, reset)
-            check = check_X_y if y else check_array
-            checked = check(table, *y, **options, estimator=self)
-        else:
-            checked = validate_data(self, X, *y, **options, reset=reset)
-            if reset:
-                self.columns_ = Columns(self.n_features_in_)
-        rows, *labels = checked if y else (checked,)
-        if len(rows) > parameters.MOST_ROWS:
-            raise ValueError(f"X must have at most {parameters.MOST_ROWS} rows, got {len(rows)}.")
-        rows = np.require(rows, requirements="A")
-        return (rows, *labels) if y else rows
-
-    def _needs_encoding(self, X, is_training):
-        """Whether columns must be read one by one: there may be categories among them."""
-        is_asked = self.categorical_features is not None and not (
-            isinstance(self.categorical_features, str)
-            and self.categorical_features == "from_dtype"
-        )
-        is_told = is_asked if is_training else not self.columns_.is_plain
-        return is_told or (is_frame(X) and not is_numeric(X))
-
-    def _encode(self, X, is_training):
-        if not is_frame(X):
-            X = X if hasattr(X, "dtype") else np.asarray(X, dtype=object)
-            X = check_array(X, dtype=None, ensure_all_finite=False, estimator=self)
-        validate_data(self, X, reset=is_training, skip_check_array=True)
-        if is_training:
-            self.columns_ = find_columns(
-                X, self.categorical_features, self.max_categories, self._name_features()
-            )
-        return self.columns_.encode(X, self._name_features())
-
-    def _name_features(self):
-        names = getattr(self, "feature_names_in_", None)
-        if names is None:
-            return [f"x{j}" for j in range(self.n_features_in_)]
-        return [str(name) for name in names]
-
-    def encode_rows(self, X):
-        """Return the table that the trees see.
-
-        A plain array that needs no change passes at once: for a single row,
-        scikit-learn's checks take longer than the answer.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows with the columns of the training data.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_columns)
-            The columns that ``column_names_`` names, in raw units.
-        """
-        check_is_fitted(self)
-        is_plain = (
-            type(X) is np.ndarray
-            and X.dtype in (np.float64, np.float32)
-            and X.ndim == 2
-            and 0 < X.size <= SMALL_INPUT
-            and X.shape[1] == self.n_features_in_
-            and X.flags.c_contiguous
-            and X.flags.aligned
-            and self.columns_.is_plain
-            and not hasattr(self, "feature_names_in_")
-        )
-        if is_plain and not _core.has_infinity(X):
-            return X
-        return self._validate(X)
 
     def _vote(self, X, left_out=None):
         parameters.check_voting(self.voting)
@@ -503,7 +419,7 @@ class HyperplaneTrees(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             Probabilities in the order of ``classes_``; rows sum to one.
         """
         check_is_fitted(self)
-        sums = self._vote(self.encode_rows(X))
+        sums = self._vote(self._read_rows(X))
         by_margin = self.voting == "margin"
         return self._normalize(find_scores(sums, self._n_members, by_margin=by_margin))
 
@@ -536,7 +452,7 @@ class HyperplaneTrees(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             Labels from ``classes_``.
         """
         check_is_fitted(self)
-        share = self._find_probabilities(self._vote(self.encode_rows(X)), self._n_members)
+        share = self._find_probabilities(self._vote(self._read_rows(X)), self._n_members)
         return self.classes_[share.argmax(axis=1)]
 
     def apply(self, X):
@@ -554,7 +470,7 @@ class HyperplaneTrees(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         """
         check_is_fitted(self)
         return self.forest_.apply(
-            self.encode_rows(X), n_threads=parameters.count_threads(self.n_jobs)
+            self._read_rows(X), n_threads=parameters.count_threads(self.n_jobs)
         )
 
     def decision_path(self, X):
@@ -620,31 +536,6 @@ class HyperplaneTrees(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         """
         check_is_fitted(self)
         return self._n_members
-
-    @property
-    def column_names_(self):
-        """Names of the columns that the trees see.
-
-        Returns
-        -------
-        list of str
-            ``feature_names_in_``, or x0, x1, ... where `X` had no names. An indicator of
-            a category reads ``column=value``, that of all merged ones ``column=(others)``.
-        """
-        check_is_fitted(self)
-        return self.columns_.name_columns(self._name_features())
-
-    @property
-    def column_source_(self):
-        """Column of `X` that each column that the trees see is made from.
-
-        Returns
-        -------
-        ndarray of int64, shape (n_columns,)
-            Positions in `X`; the indicators of a category share one.
-        """
-        check_is_fitted(self)
-        return self.columns_.find_source()
 
     @property
     def trees_(self):

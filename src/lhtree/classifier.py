@@ -246,8 +246,8 @@ class LHForestClassifier(HyperplaneTrees):
         Largest number of members with n_estimators="auto".
     preset : {"accurate", "paper"}, default="accurate"
         What "auto" means below. "accurate": contrast="fisher", threshold="gini",
-        max_features of twice the square root of the number of columns, axes=True,
-        n_planes=3, shrinkage chosen out of bag. "paper": contrast="mean",
+        max_features of twice the square root of the number of columns (at most 128),
+        axes=True, n_planes=3, shrinkage chosen out of bag. "paper": contrast="mean",
         threshold="purity", max_features=1.0, axes=False, n_planes=1, shrinkage=0.
     contrast : {"auto", "mean", "standardized", "fisher"}, default="auto"
         What the weights of a split are made of. "mean": the difference of the class

@@ -30,6 +30,7 @@ PRESETS: dict[str, dict[str, Any]] = {
         "shrinkage": 0.0,
     },
 }
+MOST_DRAWN = 128  # columns that "auto" draws: Fisher's direction costs the cube of them
 MOST_THREADS = 1024
 MOST_ROWS = 2**30  # a tree has up to twice as many nodes, which are numbered by 32 bits
 
@@ -214,7 +215,7 @@ def resolve_splits(estimator: Any, n_features: int) -> Splits:
     check_choice("contrast", value["contrast"], CONTRASTS)
     check_choice("threshold", value["threshold"], THRESHOLDS)
     if value["max_features"] == "auto":
-        n_columns = min(n_features, max(1, int(2 * math.sqrt(n_features))))
+        n_columns = min(n_features, MOST_DRAWN, max(1, int(2 * math.sqrt(n_features))))
     else:
         n_columns = count_columns("max_features", value["max_features"], n_features)
     axes, n_planes = value["axes"], value["n_planes"]

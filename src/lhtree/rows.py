@@ -9,8 +9,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 
-from lhtree import _core
+from lhtree import _core, sparse
 from lhtree.tree import Floats
 from lhtree.weights import check_range, find_class_weight
 
@@ -18,20 +19,25 @@ from lhtree.weights import check_range, find_class_weight
 class TrainingRows(NamedTuple):
     """The rows of positive weight, ready to grow from."""
 
-    X: NDArray[Any]
+    X: Any  # an array, or a sparse one
     code: NDArray[np.int32]  # class of each row
     weight: Floats | None  # None: every row counts once
     number: NDArray[np.intp]  # position of each row in the caller's X
 
     @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return int(self.X.shape[0])
+
+    @property
     def weight_sum(self) -> float:
         """Weighted number of rows."""
-        return len(self.X) if self.weight is None else float(self.weight.sum())
+        return self.n_rows if self.weight is None else float(self.weight.sum())
 
     @property
     def counts(self) -> Floats:
         """How much each row counts."""
-        return np.ones(len(self.X)) if self.weight is None else self.weight
+        return np.ones(self.n_rows) if self.weight is None else self.weight
 
     @property
     def weight_max(self) -> float:
@@ -91,10 +97,11 @@ def weigh_classes(rows: TrainingRows, class_weight: Any, classes: NDArray[Any]) 
     return keep_positive(rows._replace(weight=weight))
 
 
-def check_overflow(X: NDArray[Any], names: Sequence[str] | None, weight_sum: float) -> None:
+def check_overflow(X: Any, names: Sequence[str] | None, weight_sum: float) -> None:
     """Refuse columns whose weighted sums of squares leave the range of doubles."""
     limit = find_largest_value(weight_sum)
-    refuse_columns(_core.find_beyond(X, limit), names, limit)
+    columns = sparse.find_beyond(X, limit) if issparse(X) else _core.find_beyond(X, limit)
+    refuse_columns(columns, names, limit)
 
 
 def find_largest_value(weight_sum: float) -> float:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from lhtree import _core
 from lhtree.soundness import check_forest
+from lhtree.sparse import split_blocks
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -190,9 +191,11 @@ class Forest:
         per_tree = [tree.find_importances() for tree in self if tree.left[0] >= 0]
         return np.mean(per_tree, axis=0) if per_tree else np.zeros(self.n_features)
 
-    def apply(self, X: NDArray[Any], *, n_threads: int = 1) -> Ints:
-        """Return the leaf that each row reaches in each tree."""
-        return _core.apply(self, X, n_threads)
+    def apply(self, X: Any, *, n_threads: int = 1) -> Ints:
+        """Return the leaf that each row, dense or sparse, reaches in each tree."""
+        if isinstance(X, np.ndarray):
+            return _core.apply(self, X, n_threads)
+        return np.concatenate([_core.apply(self, Z, n_threads) for _, Z in split_blocks(X)])
 
     def explain(
         self, X: NDArray[Any], *, n_classes: int, n_threads: int = 1
@@ -212,7 +215,7 @@ class Forest:
 
     def vote(
         self,
-        X: NDArray[Any],
+        X: Any,
         *,
         n_classes: int,
         by_margin: bool = False,
@@ -231,7 +234,20 @@ class Forest:
         complement : ndarray of shape (n_rows,)
             Sum of ``(1 - membership) * distance`` with `by_margin`, otherwise empty.
         """
-        return _core.vote(self, X, n_classes, by_margin, left_out, n_trees_per_member, n_threads)
+        if isinstance(X, np.ndarray):
+            return _core.vote(
+                self, X, n_classes, by_margin, left_out, n_trees_per_member, n_threads
+            )
+        parts = []
+        for rows, block in split_blocks(X):
+            words = None
+            if left_out is not None:
+                words = np.ascontiguousarray(left_out[:, rows.start // 64 : -(-rows.stop // 64)])
+            parts.append(
+                _core.vote(self, block, n_classes, by_margin, words, n_trees_per_member, n_threads)
+            )
+        vote, distance, complement = map(np.concatenate, zip(*parts, strict=True))
+        return vote, distance, complement
 
 
 @dataclass(frozen=True, eq=False)
@@ -357,7 +373,7 @@ class Tree:
 
 
 def grow_forest(
-    X: NDArray[Any],
+    X: Any,
     code: NDArray[np.int32],
     weight: Floats | None,
     plan: Plan,
@@ -370,9 +386,10 @@ def grow_forest(
 
     Parameters
     ----------
-    X : ndarray of float32 or float64, shape (n_rows, n_features)
-        Rows in the units of the trees, C-contiguous and finite; transposed if the
-        plan reads them by columns.
+    X : ndarray of float32 or float64, or csr_array, shape (n_rows, n_features)
+        Rows in the units of the trees, C-contiguous, NaN where a value is missing;
+        transposed if the plan reads them by columns. Or a sparse array of rows, see
+        :func:`lhtree.sparse.to_rows`, never transposed.
     code : ndarray of int32, shape (n_rows,)
         Class of each row.
     weight : ndarray of float64, shape (n_rows,), or None
@@ -386,7 +403,12 @@ def grow_forest(
     progress : callable, optional
         Called now and then with the number of trees grown so far.
     """
-    arrays = _core.grow_forest(X, code, weight, plan, n_threads, progress)
+    if isinstance(X, np.ndarray):
+        arrays = _core.grow_forest(X, code, weight, plan, n_threads, progress)
+    else:
+        start, column = X.indptr.astype(np.int64), X.indices.astype(np.int32)
+        table = start, column, X.data, X.shape[1]
+        arrays = _core.grow_sparse(*table, code, weight, plan, n_threads, progress)
     mean, deviation = scale
     return Forest._from_core({**arrays, "column_mean": mean, "column_deviation": deviation})
 
