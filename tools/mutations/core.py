@@ -23,7 +23,8 @@ MUTATIONS = (
     in_core("origin-kept", "if (is_exact) moments.origin[j] = column.mean();", ""),
     in_core("origin-kept-trial", "add_about(values, extremes.min, moments);", ""),
     in_core("ratio", "smallest_ratio = 1e-6", "smallest_ratio = 1e-15"),
-    in_core("subtract-no-sum", "whole.sum_rest[j] -= part.sum_rest[j];\n    whole.square[j] -= part.square[j];\n  }",
+    in_core("subtract-no-sum",
+            "whole.sum_rest[j] -= part.sum_rest[j];\n    whole.square[j] -= part.square[j];\n  }",
             "whole.square[j] -= part.square[j];\n  }"),
     in_core("subtract-no-square", "whole.square[j] -= part.square[j];\n  }", "}"),
     in_core("sums-unweighted",
@@ -118,7 +119,7 @@ MUTATIONS = (
     in_core("axes-key", "node_key, ~std::uint64_t{2}", "node_key, ~std::uint64_t{3}"),
     in_core("planes-whole", "n_parts = std::bit_floor(c + 1)", "n_parts = std::size_t{1}"),
     in_core("columns-drawn-again", "i + hash64(key, i) % (m - i)", "hash64(key, i) % m"),
-    in_core("columns-of-tree", "n_kept <= 0 || n_kept >= n_columns", "true"),
+    in_core("columns-of-tree", "n_kept >= n_columns) return;", "n_kept > 0) return;"),
     in_core("columns-of-tree-trial", "n_kept < reader_.n_columns()", "n_kept < 0"),
     in_core("balance-scale", "total / (n_present * class_sum", "total / (class_sum"),
     # Votes.
