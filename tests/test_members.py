@@ -298,7 +298,7 @@ def test_judges_are_every_so_manieth_row(three):
         assert_array_equal(some.number, np.arange(0, 400, step))
         assert_array_equal(left_out.n_voters, is_out[:, ::step].sum(axis=0))
         assert_array_equal(
-            model._vote_left_out(some.X, left_out), model._vote_left_out(X, whole)[::step]
+            model._vote_left_out(some, left_out), model._vote_left_out(rows, whole)[::step]
         )
 
 

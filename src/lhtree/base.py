@@ -290,7 +290,7 @@ class HyperplaneTrees(CallbackSupportMixin, RowReader, ClassifierMixin, BaseEsti
 
     def _find_left_out_accuracy(self, rows):
         some, left_out = self._find_judges(rows)
-        is_right = self._vote_left_out(some.X, left_out).argmax(axis=1) == some.code
+        is_right = self._vote_left_out(some, left_out).argmax(axis=1) == some.code
         return float(np.average(is_right, weights=(left_out.n_voters > 0) * some.counts))
 
     def _shrink(self, rows):
@@ -306,6 +306,8 @@ class HyperplaneTrees(CallbackSupportMixin, RowReader, ClassifierMixin, BaseEsti
     def _choose_strength(self, rows):
         """Return the strength that suits the out-of-bag votes; see `shrinkage`."""
         plain, t = self.forest_, self._n_members
+        if t == 1:  # too few to tell
+            return 0.0
         some, whole = self._find_judges(rows)
         _, half = self._find_judges(rows, t // 2)
         is_judge = half.n_voters > 0
@@ -314,7 +316,7 @@ class HyperplaneTrees(CallbackSupportMixin, RowReader, ClassifierMixin, BaseEsti
             self.forest_ = shrinkage.shrink(plain, strength)
             error = [
                 shrinkage.measure_error(
-                    normalize_scores(self._vote_left_out(some.X, left_out)), some.code
+                    normalize_scores(self._vote_left_out(some, left_out)), some.code
                 )[is_judge]
                 for left_out in (half, whole)
             ]
@@ -326,7 +328,7 @@ class HyperplaneTrees(CallbackSupportMixin, RowReader, ClassifierMixin, BaseEsti
     def _calibrate(self, rows):
         """Set `calibration_` from the votes of the members that left a row out."""
         left_out = self._find_left_out()
-        score, is_voted = self._vote_left_out(rows.X, left_out), left_out.n_voters > 0
+        score, is_voted = self._vote_left_out(rows, left_out), left_out.n_voters > 0
         half_vote = calibration.HALF_VOTE / left_out.n_voters[is_voted, np.newaxis]
         weight = None if rows.weight is None else rows.weight[is_voted]
         exponent = calibration.fit_exponent(
@@ -352,17 +354,17 @@ class HyperplaneTrees(CallbackSupportMixin, RowReader, ClassifierMixin, BaseEsti
         step = -(-rows.n_rows // MOST_JUDGES)
         return rows.take_every(step), self._find_left_out(n_members).take_every(step)
 
-    def _vote_left_out(self, X, left_out):
+    def _vote_left_out(self, rows, left_out):
         """Return the scores of rows by the members that left them out."""
         bits = left_out.pad(self._n_members)
         n_voters = np.maximum(left_out.n_voters, 1)[:, np.newaxis]
         by_margin = self.voting == "margin"
-        return find_scores(self._vote(X, left_out=bits), n_voters, by_margin=by_margin)
+        return find_scores(self._vote(rows.X, left_out=bits), n_voters, by_margin=by_margin)
 
     def _score_left_out(self, rows, n_samples):
         """Set the out-of-bag attributes from the members that did not see a row."""
         left_out = self._find_left_out()
-        score, is_voted = self._vote_left_out(rows.X, left_out), left_out.n_voters > 0
+        score, is_voted = self._vote_left_out(rows, left_out), left_out.n_voters > 0
         if not is_voted.all():
             warnings.warn(
                 f"{np.count_nonzero(~is_voted)} rows were seen by every member and have no "
