@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "dense_splitter.hpp"
+#include "forest_writer.hpp"
 #include "grow.hpp"
 #include "parallel.hpp"
 #include "random.hpp"
@@ -36,14 +37,6 @@ struct Plan {
 struct Labels {
   const std::int32_t* code;  // [n_rows] class of each row
   const double* weight;      // [n_rows] or null: every row counts once
-};
-
-/// The arrays of a finished forest; see ForestView for their meaning.
-struct Forest {
-  std::vector<std::int64_t> tree_start, start, feature_start, n_samples;
-  std::vector<std::int32_t> target, left, feature;
-  std::vector<double> weight, center, deviation, threshold, norm, share, weight_sum, extremes;
-  std::vector<std::int8_t> rule;
 };
 
 /// Weight of each drawn row: its own, times how often it was drawn, times the
@@ -145,86 +138,17 @@ GrownTree grow_branch(const AnyTable& table, const std::uint32_t* row, const dou
   return grower.grow(rows, branch.middle - branch.begin, branch.start);
 }
 
-inline void append_terms(Forest& forest, const GrownTree& tree, const Node& node,
-                         std::int64_t n_features) {
-  const auto copy = [&](const auto& from, auto& to) {
-    const auto first = from.begin() + node.first_term;
-    to.insert(to.end(), first, first + node.n_terms);
-  };
-  copy(tree.weight, forest.weight);
-  copy(tree.center, forest.center);
-  copy(tree.deviation, forest.deviation);
-  if (node.n_terms < n_features) copy(tree.feature, forest.feature);
-  forest.start.push_back(static_cast<std::int64_t>(forest.weight.size()));
-  forest.feature_start.push_back(static_cast<std::int64_t>(forest.feature.size()));
-}
-
-inline void append_tree(Forest& forest, const GrownTree& tree, std::int32_t target,
-                        std::int64_t n_features) {
-  std::int32_t next_child =
-      1;  // breadth-first, children are numbered in the order of their parents
-  for (const std::int32_t id : breadth_first(tree.node)) {
-    const Node& node = tree.node[id];
-    forest.left.push_back(node.left < 0 ? -1 : next_child);
-    next_child += node.left < 0 ? 0 : 2;
-    forest.threshold.push_back(node.threshold);
-    forest.norm.push_back(node.norm);
-    forest.share.push_back(node.share);
-    forest.n_samples.push_back(node.n_samples);
-    forest.weight_sum.push_back(node.weight_sum);
-    forest.rule.push_back(static_cast<std::int8_t>(node.rule));
-    forest.extremes.insert(forest.extremes.end(), node.extremes.begin(), node.extremes.end());
-    append_terms(forest, tree, node, n_features);
-  }
-  forest.target.push_back(target);
-  forest.tree_start.push_back(static_cast<std::int64_t>(forest.left.size()));
-}
-
-/// Room for all trees at once: growing vectors would hold the model twice.
-inline void reserve(Forest& forest, const std::vector<GrownTree>& trees, std::int64_t n_features) {
-  std::size_t n_nodes = 0, n_terms = 0, n_columns = 0;
-  for (const GrownTree& tree : trees) {
-    n_nodes += tree.node.size();
-    n_terms += tree.weight.size();
-    for (const Node& node : tree.node) n_columns += node.n_terms < n_features ? node.n_terms : 0;
-  }
-  for (auto* array : {&forest.start, &forest.feature_start}) array->reserve(n_nodes + 1);
-  for (auto* array : {&forest.threshold, &forest.norm, &forest.share, &forest.weight_sum})
-    array->reserve(n_nodes);
-  for (auto* array : {&forest.weight, &forest.center, &forest.deviation}) array->reserve(n_terms);
-  forest.left.reserve(n_nodes);
-  forest.n_samples.reserve(n_nodes);
-  forest.rule.reserve(n_nodes);
-  forest.extremes.reserve(4 * n_nodes);
-  forest.feature.reserve(n_columns);
-}
-
-/// The arrays of trees, which are used up; tree number i has target[i mod size].
-inline Forest join_trees(std::vector<GrownTree>& trees, const std::vector<std::int32_t>& target,
-                         std::int64_t n_features) {
-  Forest forest;
-  forest.tree_start.push_back(0);
-  forest.start.push_back(0);
-  forest.feature_start.push_back(0);
-  reserve(forest, trees, n_features);
-  for (std::size_t number = 0; number < trees.size(); ++number) {
-    append_tree(forest, trees[number], target[number % target.size()], n_features);
-    trees[number] = GrownTree{};  // its memory goes back before the next copy
-  }
-  return forest;
-}
-
 template <class AnyTable>
 Forest grow_forest(const AnyTable& table, const Labels& labels, const Plan& plan,
                    std::int64_t n_threads, const Poll& poll) {
-  std::vector<GrownTree> trees(plan.n_trees());
+  ForestWriter writer(plan.n_trees(), plan.target, table.n_columns);
   run_tasks(
       plan.n_trees(), n_threads,
       [&](std::int64_t number, const StopFlag& stop) {
-        trees[number] = grow_tree(table, labels, plan, number, stop);
+        writer.add(number, grow_tree(table, labels, plan, number, stop));
       },
       poll);
-  return join_trees(trees, plan.target, table.n_columns);
+  return writer.finish();
 }
 
 /// Grow the subtrees of branches over the same table, one tree each.
@@ -232,14 +156,15 @@ template <class AnyTable>
 Forest grow_branches(const AnyTable& table, const std::uint32_t* row, const double* weight,
                      const std::vector<Branch>& branches, const Rules& rules,
                      std::int64_t n_threads, const Poll& poll) {
-  std::vector<GrownTree> trees(branches.size());
+  const auto n_trees = static_cast<std::int64_t>(branches.size());
+  ForestWriter writer(n_trees, {0}, table.n_columns);
   run_tasks(
-      static_cast<std::int64_t>(branches.size()), n_threads,
+      n_trees, n_threads,
       [&](std::int64_t number, const StopFlag& stop) {
-        trees[number] = grow_branch(table, row, weight, branches[number], rules, stop);
+        writer.add(number, grow_branch(table, row, weight, branches[number], rules, stop));
       },
       poll);
-  return join_trees(trees, {0}, table.n_columns);
+  return writer.finish();
 }
 
 }  // namespace lhtree

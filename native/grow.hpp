@@ -27,7 +27,7 @@ struct Sides {
 inline double find_norm(const Terms& terms) {
   Lanes sum = fill(0.0);
   for (std::int64_t k = 0; k < terms.size(); ++k)
-    sum[terms.feature[k] % lane_count] += terms.weight[k] * terms.weight[k];
+    sum.add(terms.feature[k] % lane_count, terms.weight[k] * terms.weight[k]);
   return std::sqrt(combine(sum));
 }
 

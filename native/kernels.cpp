@@ -129,7 +129,7 @@ LHTREE_INLINE void add_present(const Table<T>& table, RowSet rows, const double*
 LHTREE_INLINE Lanes load_last(FormView form, const double* values, std::int64_t column) {
   if (form.is_padded) return load(values + column);
   Lanes lanes = fill(0.0);
-  for (std::int64_t i = 0; column + i < form.n_terms; ++i) lanes[i] = values[column + i];
+  for (std::int64_t i = 0; column + i < form.n_terms; ++i) lanes.set(i, values[column + i]);
   return lanes;
 }
 
@@ -152,7 +152,7 @@ LHTREE_INLINE double project_sparse_filled(const T* row, FormView form) {
   for (std::int64_t k = 0; k < form.n_terms; ++k) {
     const std::int32_t j = form.feature[k];
     const auto value = static_cast<double>(row[j]);
-    sum[j % lane_count] += form.weight[k] * (value == value ? value : form.center[k]);
+    sum.add(j % lane_count, form.weight[k] * (value == value ? value : form.center[k]));
   }
   return combine(sum);
 }
@@ -189,12 +189,26 @@ LHTREE_INLINE void project_dense(const T* const* row, FormView form, Lanes last,
   for (int i = 0; i < n_rows; ++i) score[i] = combine(sum[i]);
 }
 
+/// Several rows at once share the columns of the terms; the sums of one lane lie side by side.
+template <int n_rows, class T>
+LHTREE_INLINE void project_sparse(const T* const* row, FormView form, double* score) {
+  double sum[lane_count][n_rows] = {};
+  for (std::int64_t k = 0; k < form.n_terms; ++k) {
+    const std::int32_t j = form.feature[k];
+    double* lane = sum[j % lane_count];
+    for (int i = 0; i < n_rows; ++i) lane[i] += form.weight[k] * static_cast<double>(row[i][j]);
+  }
+  for (int i = 0; i < n_rows; ++i)
+    score[i] = ((sum[0][i] + sum[4][i]) + (sum[2][i] + sum[6][i])) +
+               ((sum[1][i] + sum[5][i]) + (sum[3][i] + sum[7][i]));
+}
+
 template <class T>
 LHTREE_INLINE double project_sparse(const T* row, FormView form) {
   Lanes sum = fill(0.0);
   for (std::int64_t k = 0; k < form.n_terms; ++k) {
     const std::int32_t j = form.feature[k];
-    sum[j % lane_count] += form.weight[k] * static_cast<double>(row[j]);
+    sum.add(j % lane_count, form.weight[k] * static_cast<double>(row[j]));
   }
   return combine(sum);
 }
@@ -204,7 +218,13 @@ LHTREE_INLINE void project_all(const T* const* row, std::int64_t n_rows, FormVie
                                double* score) {
   if (form.center) return project_filled(row, n_rows, form, score);
   std::int64_t i = 0;
+  if (form.feature && form.n_terms == 1) {  // zeros in the other sums change no bit but a sign
+    const std::int32_t j = form.feature[0];
+    for (; i < n_rows; ++i) score[i] = form.weight[0] * static_cast<double>(row[i][j]) + 0.0;
+    return;
+  }
   if (form.feature) {
+    for (; i + 4 <= n_rows; i += 4) project_sparse<4>(row + i, form, score + i);
     for (; i < n_rows; ++i) score[i] = project_sparse(row[i], form);
     return;
   }
@@ -353,7 +373,7 @@ LHTREE_CLONES void project_columns(const double* const* column, std::int64_t n_r
   for (; i < n_rows; ++i) {
     Lanes sum = fill(0.0);
     for (std::int64_t k = 0; k < form.n_terms; ++k)
-      sum[form.feature[k] % lane_count] += form.weight[k] * column[k][i];
+      sum.add(form.feature[k] % lane_count, form.weight[k] * column[k][i]);
     score[i] = combine(sum);
   }
 }
@@ -363,7 +383,7 @@ double project_centered(const double* row, FormView form, const double* center) 
   for (std::int64_t k = 0; k < form.n_terms; ++k) {
     const std::int64_t j = form.feature ? form.feature[k] : k;
     const double offset = row[j] - center[k];
-    sum[j % lane_count] += form.weight[k] * (offset == offset ? offset : 0.0);
+    sum.add(j % lane_count, form.weight[k] * (offset == offset ? offset : 0.0));
   }
   return combine(sum);
 }
@@ -374,6 +394,26 @@ LHTREE_CLONES void shorten(double* distance, const double* score, std::int64_t n
     const double gap = std::abs(score[i] - threshold) / norm;
     distance[i] = gap < distance[i] ? gap : distance[i];
   }
+}
+
+LHTREE_CLONES std::int64_t divide_rows(Walkers rows, std::int64_t n, const double* score,
+                                       double threshold, Walkers spare) {
+  // Both sides are written for every row: which one counts is hard to predict.
+  std::int64_t n_left = 0, n_right = 0;
+  for (std::int64_t k = 0; k < n; ++k) {
+    const std::int64_t is_left = score[k] < threshold;
+    const std::int32_t row = rows.row[k];
+    const double distance = rows.distance[k];
+    spare.row[n_right] = row;
+    spare.distance[n_right] = distance;
+    rows.row[n_left] = row;
+    rows.distance[n_left] = distance;
+    n_left += is_left;
+    n_right += 1 - is_left;
+  }
+  std::copy_n(spare.row, n_right, rows.row + n_left);
+  std::copy_n(spare.distance, n_right, rows.distance + n_left);
+  return n_left;
 }
 
 LHTREE_CLONES Extremes find_extremes(const double* score, std::int64_t n) {

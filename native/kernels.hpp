@@ -90,6 +90,17 @@ double project_centered(const double* row, FormView form, const double* center);
 /// Lower each distance to that from the hyperplane, |score - threshold| / norm, if it is less.
 void shorten(double* distance, const double* score, std::int64_t n, double threshold, double norm);
 
+/// Rows on their way through a tree, and the distance of each so far.
+struct Walkers {
+  std::int32_t* row;
+  double* distance;
+};
+
+/// Move the `n` rows with a score below the threshold to the front and the others behind
+/// them, each in their order; `spare` has room for all. Returns how many are in front.
+std::int64_t divide_rows(Walkers rows, std::int64_t n, const double* score, double threshold,
+                         Walkers spare);
+
 /// Smallest and largest of `n` > 0 values.
 struct Extremes {
   double min;

@@ -28,17 +28,18 @@ using Output = nb::ndarray<nb::numpy, T, nb::ndim<n_dim>, nb::c_contig>;
 using OptionalWeight = std::optional<Input<double, 1>>;
 
 /// Hand a vector to NumPy without a copy.
-template <class T, int n_dim = 1>
-Output<T, n_dim> to_numpy(std::vector<T> values, std::array<std::size_t, n_dim> shape) {
-  auto owned = std::make_unique<std::vector<T>>(std::move(values));
+template <class T, int n_dim = 1, class Allocator>
+Output<T, n_dim> to_numpy(std::vector<T, Allocator> values, std::array<std::size_t, n_dim> shape) {
+  using Vector = std::vector<T, Allocator>;
+  auto owned = std::make_unique<Vector>(std::move(values));
   T* data = owned->data();
-  nb::capsule owner(owned.get(), [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
+  nb::capsule owner(owned.get(), [](void* p) noexcept { delete static_cast<Vector*>(p); });
   owned.release();
   return Output<T, n_dim>(data, n_dim, shape.data(), owner);
 }
 
-template <class T>
-Output<T, 1> to_numpy(std::vector<T> values) {
+template <class T, class Allocator>
+Output<T, 1> to_numpy(std::vector<T, Allocator> values) {
   const std::size_t n = values.size();
   return to_numpy<T, 1>(std::move(values), {n});
 }

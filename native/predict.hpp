@@ -20,13 +20,14 @@ struct Scaling {
   const double* deviation;
 };
 
-/// Rows that walk down together: as many as fit into a fast cache, and few enough
-/// that all threads get some.
+/// Rows that walk down together: the more, the less often a node is read, as long as they
+/// fit into a cache; and few enough that all threads get some.
 inline std::int64_t count_rows_per_task(std::int64_t n_rows, std::int64_t n_columns,
                                         std::int64_t n_threads) {
-  constexpr std::int64_t bytes = 1 << 21, least = 64, most = 4096;
+  constexpr std::int64_t bytes = 1 << 23, least = 64, most = 1 << 14;
   const std::int64_t fitting = bytes / (padded(n_columns) * 8);
-  const std::int64_t fair = (n_rows + 2 * n_threads - 1) / (2 * n_threads);
+  const std::int64_t n_parts = n_threads > 1 ? 2 * n_threads : 1;
+  const std::int64_t fair = (n_rows + n_parts - 1) / n_parts;
   return std::clamp(std::min(fitting, fair), least, most);
 }
 
@@ -126,8 +127,8 @@ class Walker {
         nearest_(block.n_rows),
         pointer_(block.n_rows),
         score_(block.n_rows),
-        right_(block.n_rows),
-        right_nearest_(block.n_rows) {
+        spare_row_(block.n_rows),
+        spare_nearest_(block.n_rows) {
     answers.leaf.resize(block.n_rows);
     answers.membership.resize(block.n_rows);
     answers.distance.resize(block.n_rows);
@@ -175,25 +176,15 @@ class Walker {
     row += span.begin;
     double* nearest = nearest_.data() + span.begin;
     for (std::int32_t k = 0; k < n; ++k) pointer_[k] = block_.row(row[k]);
-    project(pointer_.data(), n, forest_.form(node, block_.has_missing), Place::cached,
-            score_.data());
+    constexpr std::int32_t few = 512;  // so many rows of 100 columns stay in a fast cache
+    const Place place = n > few ? Place::scattered : Place::cached;
+    project(pointer_.data(), n, forest_.form(node, block_.has_missing), place, score_.data());
     const double threshold = forest_.threshold[node];
     shorten(nearest, score_.data(), n, threshold, normalizes ? forest_.norm[node] : 1.0);
-    // Both sides are written for every row: which one counts is hard to predict.
-    std::int32_t n_left = 0, n_right = 0;
-    for (std::int32_t k = 0; k < n; ++k) {
-      const bool is_left = score_[k] < threshold;
-      right_[n_right] = row[k];
-      right_nearest_[n_right] = nearest[k];
-      row[n_left] = row[k];
-      nearest[n_left] = nearest[k];
-      n_left += is_left;
-      n_right += !is_left;
-    }
-    std::copy_n(right_.begin(), n_right, row + n_left);
-    std::copy_n(right_nearest_.begin(), n_right, nearest + n_left);
+    const auto n_left = static_cast<std::int32_t>(divide_rows(
+        {row, nearest}, n, score_.data(), threshold, {spare_row_.data(), spare_nearest_.data()}));
     const std::int32_t middle = span.begin + n_left;
-    if (n_right > 0) push(root, {left + 1, middle, span.end});
+    if (n_left < n) push(root, {left + 1, middle, span.end});
     if (n_left > 0) push(root, {left, span.begin, middle});
   }
 
@@ -208,8 +199,8 @@ class Walker {
   std::vector<double> nearest_;  // distance so far of each row, in the order of the rows
   std::vector<const double*> pointer_;
   std::vector<double> score_;
-  std::vector<std::int32_t> right_;  // rows on their way to the right child
-  std::vector<double> right_nearest_;
+  std::vector<std::int32_t> spare_row_;  // rows on their way to the right child
+  std::vector<double> spare_nearest_;
   std::vector<Span> stack_;
 };
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "kernels.hpp"
+#include "pages.hpp"
 
 namespace lhtree {
 
@@ -36,11 +37,11 @@ struct LeafAnswer {
 /// A tree in the order of its growth.
 struct GrownTree {
   std::vector<Node> node;
-  std::vector<LeafAnswer> as_leaf;    // [n_nodes] if splits may become leaves, else empty
-  std::vector<std::int32_t> feature;  // terms of all nodes
-  std::vector<double> weight;         // a split's weight, a leaf's slope
-  std::vector<double> center;         // mean of the column in the node
-  std::vector<double> deviation;      // its deviation there
+  std::vector<LeafAnswer> as_leaf;   // [n_nodes] if splits may become leaves, else empty
+  PageVector<std::int32_t> feature;  // terms of all nodes
+  PageVector<double> weight;         // a split's weight, a leaf's slope
+  PageVector<double> center;         // mean of the column in the node
+  PageVector<double> deviation;      // its deviation there
 };
 
 /// The nodes of a tree in breadth-first order; children stay side by side.

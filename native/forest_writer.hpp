@@ -1,0 +1,130 @@
+// Finished trees become the flat arrays of a forest, one after the other.
+//
+// A tree is written as soon as all before it are, so that no more trees than threads are
+// kept beside the arrays.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <mutex>
+#include <new>
+#include <utility>
+#include <vector>
+
+#include "pages.hpp"
+#include "tree.hpp"
+
+namespace lhtree {
+
+/// The arrays of a finished forest; see ForestView for their meaning.
+struct Forest {
+  PageVector<std::int64_t> tree_start, start, feature_start, n_samples;
+  PageVector<std::int32_t> target, left, feature;
+  PageVector<double> weight, center, deviation, threshold, norm, share, weight_sum, extremes;
+  PageVector<std::int8_t> rule;
+};
+
+class ForestWriter {
+ public:
+  /// Tree number i has target[i mod size].
+  ForestWriter(std::int64_t n_trees, std::vector<std::int32_t> target, std::int64_t n_features)
+      : target_(std::move(target)), n_features_(n_features), waiting_(n_trees) {
+    forest_.tree_start.push_back(0);
+    forest_.start.push_back(0);
+    forest_.feature_start.push_back(0);
+  }
+
+  /// Take a tree from any thread.
+  void add(std::int64_t number, GrownTree tree) {
+    const std::lock_guard lock(mutex_);
+    waiting_[number] = std::move(tree);
+    while (next_ < waiting_.size() && !waiting_[next_].node.empty()) {
+      const GrownTree ready = std::exchange(waiting_[next_], {});
+      make_room(ready);
+      append(ready, target_[next_ % target_.size()]);
+      ++next_;
+    }
+  }
+
+  /// The arrays of all trees.
+  Forest finish() { return std::move(forest_); }
+
+ private:
+  /// Room for the tree and for those that are expected to follow: growing step by step
+  /// would hold an array twice, and pages that are never written take no memory.
+  void make_room(const GrownTree& tree) {
+    const std::size_t n_nodes = tree.node.size(), n_terms = tree.weight.size();
+    make_room(n_nodes, forest_.start, forest_.feature_start, forest_.n_samples, forest_.left,
+              forest_.threshold, forest_.norm, forest_.share, forest_.weight_sum, forest_.rule);
+    make_room(4 * n_nodes, forest_.extremes);
+    const std::size_t n_before = forest_.weight.capacity();
+    make_room(n_terms, forest_.weight, forest_.center, forest_.deviation);
+    if (forest_.weight.capacity() > n_before) use_large_pages(forest_.weight);
+    std::size_t n_listed = 0;
+    for (const Node& node : tree.node) n_listed += is_dense(node) ? 0 : node.n_terms;
+    make_room(n_listed, forest_.feature);
+  }
+
+  template <class... Array>
+  void make_room(std::size_t n_more, Array&... array) {
+    (reserve(array, array.size() + n_more), ...);
+  }
+
+  template <class Array>
+  void reserve(Array& array, std::size_t n_needed) {
+    constexpr std::size_t most_more = (std::size_t{1} << 30) / sizeof(array[0]);
+    if (n_needed <= array.capacity()) return;
+    const double n_ahead = static_cast<double>(waiting_.size()) / static_cast<double>(next_ + 1);
+    const double n_expected = 1.25 * n_ahead * static_cast<double>(n_needed);
+    const double n_most = static_cast<double>(n_needed + most_more);
+    try {
+      array.reserve(static_cast<std::size_t>(std::min(n_expected, n_most)));
+    } catch (const std::bad_alloc&) {
+      array.reserve(n_needed);
+    }
+  }
+
+  bool is_dense(const Node& node) const { return node.n_terms == n_features_; }
+
+  /// Write the nodes breadth-first: children are numbered in the order of their parents.
+  void append(const GrownTree& tree, std::int32_t target) {
+    std::int32_t next_child = 1;
+    for (const std::int32_t id : breadth_first(tree.node)) {
+      const Node& node = tree.node[id];
+      forest_.left.push_back(node.left < 0 ? -1 : next_child);
+      next_child += node.left < 0 ? 0 : 2;
+      forest_.threshold.push_back(node.threshold);
+      forest_.norm.push_back(node.norm);
+      forest_.share.push_back(node.share);
+      forest_.n_samples.push_back(node.n_samples);
+      forest_.weight_sum.push_back(node.weight_sum);
+      forest_.rule.push_back(static_cast<std::int8_t>(node.rule));
+      forest_.extremes.insert(forest_.extremes.end(), node.extremes.begin(), node.extremes.end());
+      append_terms(tree, node);
+    }
+    forest_.target.push_back(target);
+    forest_.tree_start.push_back(static_cast<std::int64_t>(forest_.left.size()));
+  }
+
+  void append_terms(const GrownTree& tree, const Node& node) {
+    const auto copy = [&](const auto& from, auto& to) {
+      const auto first = from.begin() + node.first_term;
+      to.insert(to.end(), first, first + node.n_terms);
+    };
+    copy(tree.weight, forest_.weight);
+    copy(tree.center, forest_.center);
+    copy(tree.deviation, forest_.deviation);
+    if (!is_dense(node)) copy(tree.feature, forest_.feature);
+    forest_.start.push_back(static_cast<std::int64_t>(forest_.weight.size()));
+    forest_.feature_start.push_back(static_cast<std::int64_t>(forest_.feature.size()));
+  }
+
+  std::vector<std::int32_t> target_;
+  std::int64_t n_features_;
+  std::mutex mutex_;                // guards all below
+  std::vector<GrownTree> waiting_;  // trees that others still have to precede
+  std::size_t next_ = 0;            // the tree to be written next
+  Forest forest_;
+};
+
+}  // namespace lhtree
