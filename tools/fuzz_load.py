@@ -54,6 +54,8 @@ def fuzz(n_files, seed, folder):
             print(f"Corruption {i} of seed {seed} was not refused properly:", file=sys.stderr)
             raise
         outcomes[("forged, " if is_forged else "damaged, ") + outcome] += 1
+        if (i + 1) % 10_000 == 0:
+            print(f"{i + 1} of {n_files}", file=sys.stderr, flush=True)
     faulthandler.cancel_dump_traceback_later()
     return outcomes
 

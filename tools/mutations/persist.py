@@ -25,7 +25,7 @@ MUTATIONS = (
     in_files("json-deep", "max(initial=0) > MOST_LEVELS", "max(initial=0) > 10**9"),
     in_files("json-escaped-quotes", ".replace(b'\\\\\"', b\"\")", ""),
     in_files("array-types", 'if entry["dtype"] not in DTYPES:', "if False:"),
-    in_files("array-sizes", "if size > n_bytes:", "if False:"),
+    in_files("array-sizes", "if total != n_bytes:", "if False:"),
     in_files("strings-wide", "or width * len(values) > _most_characters(values):\n"
              "            raise NotPlainError(f\"has strings of an impossible",
              ":\n            raise NotPlainError(f\"has strings of an impossible"),
