@@ -48,7 +48,7 @@ def to_bytes(model, folder):
 
 def forge(data):
     """Make the digest fit: what follows must then be noticed by the other checks."""
-    size = int.from_bytes(data[:8], "little")
+    size = min(int.from_bytes(data[:8], "little"), len(data))
     found = container.DIGEST.search(data, 8, 8 + size)
     if not found:
         return data
