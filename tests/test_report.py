@@ -21,6 +21,7 @@ from lhtree.explain import explain_rows, nearest_counterfactual, split_view
 from lhtree.explain.values import describe_values
 from lhtree.report import write_report
 from lhtree.report.metrics import find_metrics
+from lhtree.report.render import _format_percent
 from lhtree.report.rows import choose_rows, round_to_sum
 
 EVIL = "<script>alert(1)</script>"
@@ -95,6 +96,14 @@ def test_the_page_has_the_metrics_of_all_rows(model, wine, page):
     assert f"<b>{100 * model.score(X, y):.1f} %</b><span>accuracy on 178 rows" in text
     for name, count in zip(*np.unique(y, return_counts=True), strict=True):
         assert re.search(rf"{name.replace('_', '_<wbr>')}</th><td>{count}</td>", text)
+
+
+def test_one_hundred_percent_means_all():
+    assert [_format_percent(value) for value in (0.9991, 0.9996, 1.0)] == [
+        "99.9 %",
+        ">99.9 %",
+        "100.0 %",
+    ]
 
 
 def test_the_page_says_what_is_left_out(wine, model, page, tmp_path):

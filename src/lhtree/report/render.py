@@ -65,6 +65,8 @@ def _soften(name: str) -> Markup:
 
 
 def _format_percent(value: float) -> str:
+    if 0.9995 <= value < 1:  # 100 % is for all rows only
+        return ">99.9 %"
     return "none" if math.isnan(value) else f"{100 * value:.1f} %"
 
 
