@@ -191,7 +191,7 @@ class SparseSplitter {
         const std::uint32_t row = part.row[i];
         for (std::int64_t k = table_.row_start[row]; k < table_.row_start[row + 1]; ++k) {
           const std::int32_t j = table_.row_column[k];
-          sum[j % lane_count] += column_weight_[j] * table_.row_value[k];
+          sum.add(j % lane_count, column_weight_[j] * table_.row_value[k]);
         }
         split.score.push_back(combine(sum));
       }
