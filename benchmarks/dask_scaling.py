@@ -29,6 +29,7 @@ from benchmarks import data
 
 RESULTS = Path(__file__).parent / "results" / "dask.jsonl"
 N_COLUMNS = 20
+REPEATS = 8
 
 
 def write_line(**values: Any) -> None:
@@ -64,7 +65,9 @@ def sum_cpu(client: Any) -> float:
 def make_block(seed: int, n: int, dtype: str) -> tuple[np.ndarray, np.ndarray]:
     """Return rows whose classes depend on a few columns and noise."""
     rng = np.random.default_rng(seed)
-    X = rng.standard_normal((n, N_COLUMNS), dtype=dtype)
+    # Few random rows, repeated with a shift: partitions must be cheap to make again.
+    few = rng.standard_normal((-(-n // REPEATS), N_COLUMNS), dtype=dtype)
+    X = np.concatenate([few + np.float64(k) / 64 for k in range(REPEATS)])[:n].astype(dtype)
     score = X[:, 0] + X[:, 1] * X[:, 2] - X[:, 3] + 0.5 * rng.standard_normal(n, dtype=dtype)
     return X, (score > 0).astype(np.int64)
 
@@ -85,7 +88,7 @@ def make_lazy(n_blocks: int, size: int, dtype: str = "float64") -> tuple[Any, An
     return X, da.map_blocks(labels, start, dtype=np.int64)
 
 
-def compare(name: str, row_limit: int, n_members: int) -> None:
+def compare(name: str, row_limit: int, n_members: int, partitions: list[int]) -> None:
     """Compare the answers of cluster and process, for several numbers of partitions."""
     table = data.load(name)
     with start_cluster(2) as client:
@@ -98,7 +101,7 @@ def compare(name: str, row_limit: int, n_members: int) -> None:
                     "random_state": 0,
                 }
                 local = lhtree.LHForestClassifier(**parameters).fit(table.X, table.y)
-                for n_parts in (1, 2, 7, 64):
+                for n_parts in partitions:
                     size = -(-len(table.X) // n_parts)
                     X = client.persist(da.from_array(table.X, (size, -1)))
                     y = client.persist(da.from_array(table.y, size))
@@ -125,12 +128,15 @@ def compare(name: str, row_limit: int, n_members: int) -> None:
 
 
 MODELS: dict[str, tuple[str, dict[str, Any]]] = {
-    "default forest": ("LHForestClassifier", {"n_estimators": 8, "random_state": 0}),
+    "default forest": (
+        "LHForestClassifier",
+        {"n_estimators": 2, "max_depth": 10, "random_state": 0},
+    ),
     "paper forest": (
         "LHForestClassifier",
-        {"preset": "paper", "n_estimators": 4, "max_depth": 12, "random_state": 0},
+        {"preset": "paper", "n_estimators": 2, "max_depth": 10, "random_state": 0},
     ),
-    "one tree": ("LHTClassifier", {"max_depth": 12}),
+    "one tree": ("LHTClassifier", {"max_depth": 10}),
 }
 
 
@@ -214,6 +220,7 @@ def main() -> None:
     equal.add_argument("tables", nargs="+")
     equal.add_argument("--row-limit", type=int, default=50)
     equal.add_argument("--members", type=int, default=2)
+    equal.add_argument("--partitions", nargs="+", type=int, default=[1, 2, 7, 64])
     overhead = commands.add_parser("overhead")
     overhead.add_argument("--models", nargs="+", default=list(MODELS))
     overhead.add_argument("--workers", nargs="+", type=int, default=[1, 2, 4])
@@ -226,7 +233,7 @@ def main() -> None:
     options = parser.parse_args()
     if options.command == "equal":
         for name in options.tables:
-            compare(name, options.row_limit, options.members)
+            compare(name, options.row_limit, options.members, options.partitions)
     elif options.command == "overhead":
         limits = [limit or None for limit in options.row_limits]
         measure_overhead(options.models, options.workers, limits, options.rows)

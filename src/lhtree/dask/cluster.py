@@ -16,7 +16,7 @@ from lhtree.tree import Floats
 Sums = tuple[Floats, Floats]  # merge by addition and by the maximum
 
 MERGED_AT_ONCE = 8
-SECONDS_BETWEEN_LOOKS = 2.0
+SECONDS_BETWEEN_LOOKS = 5.0
 SECONDS_WITHOUT_WORKERS = 30.0
 UNLIMITED = 4 * 2**30  # bytes to count on where a worker has no limit
 HELD_SHARE = 0.3  # of the cluster's memory, for a table that is held during a fit
@@ -145,7 +145,7 @@ class Cluster:
             try:
                 return future.result(timeout=SECONDS_BETWEEN_LOOKS)
             except TimeoutError:
-                if future.done():  # the task itself timed out
+                if future.status == "error":  # the task itself timed out
                     raise
             if self._client.status != "running":
                 raise RuntimeError("the connection to the cluster was lost during fit.")

@@ -113,9 +113,7 @@ def survey(X: Any, y: Any, weight: Any) -> Survey:
     fits = len(values) == len(table) == len(code)
     kept = np.flatnonzero(values > 0) if fits and not is_bad.any() else np.zeros(0, int)
     n, m = len(names), table.shape[1]
-    smallest, largest = np.full(n, np.inf), np.zeros(n)
-    np.minimum.at(smallest, code[kept], values[kept])
-    np.maximum.at(largest, code[kept], values[kept])
+    smallest, largest = _find_ends_by_label(code[kept], values[kept], n)
     origin = table[kept[0]].astype(np.float64) if len(kept) else np.zeros(m)
     with np.errstate(invalid="ignore", over="ignore"):
         sums = _core.sum_columns(
@@ -139,6 +137,13 @@ def survey(X: Any, y: Any, weight: Any) -> Survey:
         n_zero=int(np.count_nonzero(values == 0)),
         bad_weight=float(values[is_bad][0]) if is_bad.any() else None,
     )
+
+
+def _find_ends_by_label(code: Ints, values: Floats, n: int) -> tuple[Floats, Floats]:
+    smallest, largest = np.full(n, np.inf), np.zeros(n)
+    np.minimum.at(smallest, code, values)
+    np.maximum.at(largest, code, values)
+    return smallest, largest
 
 
 def _find_end(find: Any, table: NDArray[Any], nothing: float) -> Floats:
