@@ -11,7 +11,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks import accuracy, cells, lines, models, paper, report, summary, tune, workers
+from benchmarks import (
+    accuracy,
+    cells,
+    figures,
+    lines,
+    models,
+    paper,
+    report,
+    summary,
+    tune,
+    workers,
+)
 from jobs import burn
 from lhtree import LHForestClassifier
 
@@ -211,3 +222,10 @@ def test_cheap_jobs_come_first_and_given_splits_run_once():
     assert jobs[-1].data == "satimage"
     assert [accuracy.count_seeds(name, 10) for name in ("wine", "mnist", "skin")] == [10, 1, 3]
     assert sum(job.model == "LHT beta=0.5" for job in jobs) == 2
+
+
+def test_labels_are_moved_apart_and_keep_their_order():
+    places = figures.spread(np.array([1.0, 1.1, 1.1, 5.0]), 0.5)
+    assert np.diff(places).min() > 0.5 - 1e-6
+    assert abs(places[:3].mean() - 3.2 / 3) < 1e-6
+    assert places[3] == 5.0
