@@ -1,6 +1,6 @@
 """A small search for a forest's settings, by cross-validation on the training rows.
 
-The settings of :data:`SETTINGS` are tried with few members on at most 3,000 training rows,
+The settings of :data:`SETTINGS` are tried with few members on at most 2,000 training rows,
 three folds each, and more repeats of them on small tables. The one with the best mean accuracy
 is grown on all training rows, with the members that the defaults have, unless its lead over
 the defaults is within the standard error of that lead: then the defaults stay. Test rows play
@@ -36,9 +36,9 @@ SETTINGS: Settings = {
     },
 }  # fmt: skip
 DEFAULT = "default"
-MOST_ROWS = 3000
-MOST_REPEATS = 5
-N_MEMBERS = 30
+MOST_ROWS = 2000
+MOST_REPEATS = 3
+N_MEMBERS = 20
 N_FOLDS = 3
 
 
