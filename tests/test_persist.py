@@ -21,6 +21,7 @@ from sklearn.metrics import balanced_accuracy_score
 import corruption
 import lhtree
 from lhtree import LHForestClassifier, LHTClassifier, load, save
+from lhtree.files import write_atomically
 from lhtree.persist import values
 
 MODELS = {
@@ -613,3 +614,12 @@ def test_the_user_guide_lists_the_types_to_trust():
     text = page.read_text(encoding="utf-8")
     listed = text[text.index("trusted = [") : text.index("model = skops")]
     assert [line.strip(' ",') for line in listed.splitlines()[1:-1]] == TRUSTED
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes with names")
+def test_what_is_no_regular_file_is_not_replaced(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(OSError, match="Is no regular file, and would be replaced by one.*pipe"):
+        write_atomically(tmp_path / "pipe", "text")
+    assert [path.name for path in tmp_path.iterdir()] == ["pipe"]
+    assert not (tmp_path / "pipe").is_file()

@@ -33,6 +33,9 @@ def replacing(path: Address) -> Iterator[BinaryIO]:
     with _naming(path, draft):
         if place.is_dir():
             raise IsADirectoryError(errno.EISDIR, "Is a directory")
+        if place.exists() and not place.is_file():
+            # Whoever may write to /dev would put an ordinary file in the place of /dev/null.
+            raise OSError(errno.EINVAL, "Is no regular file, and would be replaced by one")
         # Mode 666 less the umask, as for any new file; mkstemp's 600 would surprise.
         number = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _BINARY, 0o666)
         _drafts.add(draft)
