@@ -159,6 +159,24 @@ def test_settings_reach_the_model(tmp_path, capsys):
     assert facts["classes"] == ["class_0", "class_1", "class_2"]
 
 
+def test_categories_are_read_as_what_they_were_in_training(tmp_path, capsys):
+    rng = np.random.default_rng(0)
+    number, letter = rng.integers(0, 6, 300), rng.choice(list("1234x"), 300)
+    y = np.where((number % 3 == 1) ^ (letter == "2"), "in", "out")
+    table = pd.DataFrame({"number": number, "letter": letter, "y": y})
+    table.to_csv(tmp_path / "train.csv", index=False)
+    # Without the x, the letters look like numbers.
+    table[letter != "x"].to_csv(tmp_path / "test.csv", index=False)
+    model, test = str(tmp_path / "model.safetensors"), str(tmp_path / "test.csv")
+    line = ["fit", str(tmp_path / "train.csv"), "--target", "y", "--model", "tree", "--json"]
+    named = "categorical_features=['number', 'letter']"
+    assert run([*line, "--set", named, "--test", test, "-o", model]) == 0
+    assert json.loads(capsys.readouterr().out)["test"]["accuracy"] == 1
+    assert run(["predict", model, test, "-o", str(tmp_path / "predicted.csv")]) == 0
+    predicted = pd.read_csv(tmp_path / "predicted.csv")["prediction"]
+    assert_array_equal(predicted, y[letter != "x"])
+
+
 def test_weights_and_dropped_columns_are_no_features(wine, tmp_path):
     table, out = tmp_path / "table.csv", tmp_path / "model.safetensors"
     wine.assign(name=np.arange(len(wine)), times=2).to_csv(table, index=False)

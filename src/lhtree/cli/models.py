@@ -38,10 +38,14 @@ def list_columns(model: Any) -> list[str] | None:
     return None if names is None else [str(name) for name in names]
 
 
-def list_categories(model: Any) -> list[str]:
-    """Return the names of the columns that hold categories."""
+def list_text(model: Any) -> list[str]:
+    """Return the names of the columns that hold text; other categories are numbers."""
     names = list_columns(model) or []
-    return [names[category.feature] for category in model.columns_.categories] if names else []
+    return [
+        names[category.feature]
+        for category in model.columns_.categories
+        if names and any(isinstance(value, str) for value in category.values)
+    ]
 
 
 def iterate_rows(model: Any, source: Source) -> Iterator[Any]:
@@ -53,9 +57,9 @@ def iterate_rows(model: Any, source: Source) -> Iterator[Any]:
     if names is None:
         yield _read_unnamed(model, source)
         return
-    categories = set(list_categories(model))
-    numbers = [name for name in names if name not in categories]
-    for frame in iterate_frames(source, numbers, [n for n in names if n in categories]):
+    text = list_text(model)
+    numbers = [name for name in names if name not in text]
+    for frame in iterate_frames(source, numbers, text):
         yield frame[names]
 
 
@@ -76,8 +80,7 @@ def read_labelled(model: Any, source: Source, target: str | None) -> tuple[Any, 
         return read_libsvm(source, model.n_features_in_)
     names = list_columns(model)
     target = check_target(target)
-    frame = read_frame(source)
-    X, y = split_target(source, frame, target)
+    X, y = split_target(source, read_frame(source, list_text(model)), target)
     if names is None:
         return X.to_numpy(dtype=np.float64), y
     check_columns(source, list(X.columns), names)

@@ -108,8 +108,8 @@ def find_format(name: str, given: Format | None) -> Format:
 # ---- whole tables
 
 
-def read_frame(source: Source) -> pd.DataFrame:
-    """Read a whole table; types are guessed."""
+def read_frame(source: Source, text: Sequence[str] = ()) -> pd.DataFrame:
+    """Read a whole table; types are guessed, except of the columns that are known as text."""
     if source.format == Format.libsvm:
         raise TableError(f"{source}: LIBSVM files have no named columns; use read_libsvm.")
     with source.open() as file:
@@ -120,7 +120,9 @@ def read_frame(source: Source) -> pd.DataFrame:
             table = pa.csv.read_csv(
                 stream,
                 parse_options=pa.csv.ParseOptions(delimiter=source.delimiter),
-                convert_options=pa.csv.ConvertOptions(strings_can_be_null=True),
+                convert_options=pa.csv.ConvertOptions(
+                    column_types=dict.fromkeys(text, pa.string()), strings_can_be_null=True
+                ),
             )
         else:
             content = pa.BufferReader(file.read()) if source.name == "-" else file
@@ -173,13 +175,13 @@ def _tidy_labels(y: Any) -> Any:
 
 
 def iterate_frames(
-    source: Source, numbers: Sequence[str], categories: Sequence[str]
+    source: Source, numbers: Sequence[str], text: Sequence[str]
 ) -> Iterator[pd.DataFrame]:
     """Read the named columns block by block; their kinds are known beforehand."""
-    wanted = [*numbers, *categories]
+    wanted = [*numbers, *text]
     with source.open() as file:
         if source.format == Format.csv:
-            yield from map(to_frame, _iterate_csv(source, file, numbers, categories))
+            yield from map(to_frame, _iterate_csv(source, file, numbers, text))
         elif source.format == Format.parquet:
             content = pa.BufferReader(file.read()) if source.name == "-" else file
             reader = pa.parquet.ParquetFile(content)
@@ -197,11 +199,11 @@ def iterate_frames(
 
 
 def _iterate_csv(
-    source: Source, file: BinaryIO, numbers: Sequence[str], categories: Sequence[str]
+    source: Source, file: BinaryIO, numbers: Sequence[str], text: Sequence[str]
 ) -> Iterator[pa.Table]:
     head, rest = _read_head(file)
     names = _check_header(source, head)
-    check_columns(source, names, [*numbers, *categories])
+    check_columns(source, names, [*numbers, *text])
     parse = pa.csv.ParseOptions(delimiter=source.delimiter)
     guessed = pa.csv.read_csv(pa.BufferReader(_cut_lines(head)), parse_options=parse).schema
     # A guess from the first rows alone may take 1 for an integer and meet 1.5 later.
@@ -217,8 +219,8 @@ def _iterate_csv(
         read_options=pa.csv.ReadOptions(block_size=BLOCK_BYTES),
         parse_options=parse,
         convert_options=pa.csv.ConvertOptions(
-            include_columns=[*numbers, *categories],
-            column_types={**types, **dict.fromkeys(categories, pa.string())},
+            include_columns=[*numbers, *text],
+            column_types={**types, **dict.fromkeys(text, pa.string())},
             strings_can_be_null=True,
         ),
     )
