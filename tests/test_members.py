@@ -247,6 +247,14 @@ def test_the_exponent_stays_in_bounds():
     assert np.isfinite(fit_exponent(np.zeros((3, 2)), np.array([0, 1, 1]), None))
 
 
+def test_members_that_leave_out_no_judge_are_grown_all_the_same(monkeypatch):
+    monkeypatch.setattr("lhtree.base.MOST_JUDGES", 2)
+    X = np.arange(60.0).reshape(-1, 1)
+    model = LHForestClassifier("auto", max_estimators=1, max_samples=59, random_state=1)
+    n_voters = model.fit(X, X[:, 0] > 30)._find_judges(TrainingRows(X, X[:, 0], None, X))[1][1]
+    assert not n_voters.any()
+
+
 @pytest.mark.parametrize("table", ["noisy", "three"])
 def test_calibration_keeps_labels_and_lowers_the_log_loss(table, request):
     X, y = request.getfixturevalue(table)

@@ -212,3 +212,17 @@ def test_twenty_thousand_by_fifty_thousand_fit_into_memory(model):
     )  # fmt: skip
     assert run.returncode == 0, run.stderr
     assert int(run.stdout) < 2e6  # kilobytes
+
+
+def test_sparse_rows_are_not_added_to_members_of_centred_ones():
+    rng = np.random.default_rng(0)
+    X = rng.poisson(2.0, (80, 4)).astype(float)
+    y = (X[:, 0] > 2).astype(int)
+    model = LHForestClassifier(2, warm_start=True, random_state=0).fit(X, y)
+    model.set_params(n_estimators=3)
+    with pytest.raises(ValueError, match="X is sparse, but warm_start=True adds to members"):
+        model.fit(sp.csr_array(X), y)
+    assert model.fit(X, y).n_estimators_ == 3
+    model = LHForestClassifier(2, warm_start=True, random_state=0).fit(sp.csr_array(X), y)
+    model.set_params(n_estimators=30).fit(X, y)
+    assert model.score(X, y) > 0.95

@@ -115,7 +115,7 @@ class HyperplaneTrees(CallbackSupportMixin, RowReader, ClassifierMixin, BaseEsti
         check_classification_targets(y)
         classes, code = np.unique(y, return_inverse=True)
         if n_old:
-            self._check_warm_start(classes)
+            self._check_warm_start(X, classes)
         weight = resolve_sample_weight(sample_weight, X.shape[0])
         number = np.arange(X.shape[0])
         rows = keep_positive(TrainingRows(X, code.astype(np.int32), weight, number))
@@ -143,7 +143,7 @@ class HyperplaneTrees(CallbackSupportMixin, RowReader, ClassifierMixin, BaseEsti
         if self.oob_score:
             self._score_left_out(rows, X.shape[0])
 
-    def _check_warm_start(self, classes):
+    def _check_warm_start(self, X, classes):
         """Refuse to add members that would not fit those already grown."""
         if not np.array_equal(classes, self.classes_):
             raise ValueError(
@@ -154,6 +154,11 @@ class HyperplaneTrees(CallbackSupportMixin, RowReader, ClassifierMixin, BaseEsti
             raise ValueError(
                 f"standardize={self.standardize!r} differs from the members already grown, to "
                 "which warm_start=True adds; leave it as it was or set warm_start=False."
+            )
+        if issparse(X) and self.forest_.column_mean.any():
+            raise ValueError(
+                "X is sparse, but warm_start=True adds to members whose columns are centred, which "
+                "would fill it; give X as an array or set warm_start=False."
             )
 
     def _find_scale(self, rows, n_old):
@@ -291,7 +296,9 @@ class HyperplaneTrees(CallbackSupportMixin, RowReader, ClassifierMixin, BaseEsti
     def _find_left_out_accuracy(self, rows):
         some, left_out = self._find_judges(rows)
         is_right = self._vote_left_out(some, left_out).argmax(axis=1) == some.code
-        return float(np.average(is_right, weights=(left_out.n_voters > 0) * some.counts))
+        count = (left_out.n_voters > 0) * some.counts
+        # Where members leave out a row or two, none of them may be among the judges.
+        return float(np.average(is_right, weights=count)) if count.any() else 0.0
 
     def _shrink(self, rows):
         """Move the shares of small nodes towards those above, as `shrinkage` says."""
