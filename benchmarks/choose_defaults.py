@@ -278,9 +278,8 @@ forests, whose probabilities are fitted to out-of-bag votes.
 
 {comparison}
 
-Plain votes of a forest are under-confident: the mean of many trees rarely says 1. One exponent,
-fitted to the votes that each row gets from members that did not see it, repairs most of that, and
-leaves the labels as they are. Ranks are among the models of this table.
+Calibration has one exponent, fitted to the votes that each row gets from members that did not see
+it; it leaves the labels as they are. Ranks are among the models of this table.
 
 ## Out of bag
 
