@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from lhtree.explain.reading import check_model, check_number, find_tree
@@ -15,6 +15,7 @@ from lhtree.explain.wording import (
     find_vocabulary,
     format_number,
 )
+from lhtree.files import write_atomically
 from lhtree.tree import Tree
 
 # Okabe and Ito's colours can be told apart by colour-blind people.
@@ -170,8 +171,8 @@ def _write(text: str, out_file: Any) -> str | None:
         return text
     if hasattr(out_file, "write"):
         out_file.write(text)
-    elif isinstance(out_file, str | Path):
-        Path(out_file).write_text(text, encoding="utf-8")
+    elif isinstance(out_file, str | os.PathLike):
+        write_atomically(out_file, text)
     else:
         raise TypeError(f"out_file must be a path, an open file or None, got {out_file!r}.")
     return None

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from lhtree.calibration import PLAIN
 from lhtree.columns import Columns
 from lhtree.explain.reading import check_model
 from lhtree.tree import Floats, Forest, Ints
 
 LANES = 8  # partial sums of a projection
 LIMIT = 1e154  # numbers beyond it are moved to it, see native/predict.hpp
-NO_CALIBRATION = (0.0, 1.0)
 
 
 @dataclass(frozen=True)
@@ -47,16 +47,16 @@ class PlainModel:
     @property
     def is_calibrated(self) -> bool:
         """Whether scores become probabilities by more than a division."""
-        return self.calibration != NO_CALIBRATION
+        return self.calibration != PLAIN
 
 
 def read_model(model: Any) -> PlainModel:
     """Return the plain parts of a fitted classifier."""
     check_model(model)
     by_margin = model.voting == "margin"
-    offset, exponent = NO_CALIBRATION
+    offset, exponent = PLAIN
     if not by_margin:
-        offset, exponent = getattr(model, "calibration_", NO_CALIBRATION)
+        offset, exponent = getattr(model, "calibration_", PLAIN)
     names = getattr(model, "feature_names_in_", [f"x{j}" for j in range(model.n_features_in_)])
     return PlainModel(
         forest=model.forest_,
