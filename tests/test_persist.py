@@ -619,7 +619,7 @@ def test_the_user_guide_lists_the_types_to_trust():
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes with names")
 def test_what_is_no_regular_file_is_not_replaced(tmp_path):
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(OSError, match="Is no regular file, and would be replaced by one.*pipe"):
+    with pytest.raises(OSError, match=r"Is no regular file, and would be replaced by one.*pipe"):
         write_atomically(tmp_path / "pipe", "text")
     assert [path.name for path in tmp_path.iterdir()] == ["pipe"]
     assert not (tmp_path / "pipe").is_file()

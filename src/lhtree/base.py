@@ -157,8 +157,8 @@ class HyperplaneTrees(CallbackSupportMixin, RowReader, ClassifierMixin, BaseEsti
             )
         if issparse(X) and self.forest_.column_mean.any():
             raise ValueError(
-                "X is sparse, but warm_start=True adds to members whose columns are centred, which "
-                "would fill it; give X as an array or set warm_start=False."
+                "X is sparse, but warm_start=True adds to members whose columns are centred, "
+                "which would fill it; give X as an array or set warm_start=False."
             )
 
     def _find_scale(self, rows, n_old):
