@@ -65,7 +65,10 @@ struct Terms {
     feature.push_back(static_cast<std::int32_t>(column));
     weight.push_back(value);
     center.push_back(mean);
-    deviation.push_back(std::sqrt(std::max(variance, 0.0)));
+    // Only explanations read it: the digits of a float do, and make pickles smaller.
+    const double root = std::sqrt(std::max(variance, 0.0));
+    const auto rounded = static_cast<float>(root);
+    deviation.push_back(std::isnormal(rounded) ? static_cast<double>(rounded) : root);
   }
 };
 

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lhtree import _core
+from lhtree.packing import pack, unpack
 from lhtree.soundness import check_forest
 from lhtree.sparse import split_blocks
 
@@ -134,8 +135,15 @@ class Forest:
         check_forest(self)
         self._freeze()
 
+    def __getstate__(self) -> dict[str, Any]:
+        return pack(vars(self))
+
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
+        self._adopt(unpack(state))
+
+    def _adopt(self, arrays: dict[str, NDArray[Any]]) -> None:
+        """Take arrays that nobody else has, once they are known to be sound."""
+        self.__dict__.update(arrays)
         check_forest(self)
         self._freeze()
 

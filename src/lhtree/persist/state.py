@@ -283,7 +283,7 @@ def _restore_forest(arrays: Arrays) -> Forest:
             raise ValueError(f"its array {FOREST + field.name!r} is absent")
         parts[field.name] = np.require(arrays.pop(FOREST + field.name), requirements=["C", "A"])
     forest = Forest.__new__(Forest)
-    forest.__setstate__(parts)
+    forest._adopt(parts)
     return forest
 
 
