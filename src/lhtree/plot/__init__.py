@@ -7,7 +7,8 @@ The numbers come from :mod:`lhtree.explain`.
 try:
     import matplotlib  # noqa: F401
 except ImportError as error:
-    raise ImportError("lhtree.plot needs matplotlib: pip install 'lhtree[plot]'.") from error
+    message = "lhtree.plot needs matplotlib: pip install 'lhtree[plot]'."
+    raise ImportError(message, name="matplotlib") from error
 
 from lhtree.plot.bars import plot_contributions, plot_importances
 from lhtree.plot.boundary import plot_boundary

@@ -13,7 +13,8 @@ try:
     import jinja2
     from markupsafe import Markup
 except ImportError as error:
-    raise ImportError("lhtree.report needs Jinja2: pip install 'lhtree[report]'.") from error
+    message = "lhtree.report needs Jinja2: pip install 'lhtree[report]'."
+    raise ImportError(message, name="jinja2") from error
 
 SCRIPTS = ("dom.js", "charts.js", "tree.js", "why.js", "main.js")
 
