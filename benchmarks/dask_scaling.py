@@ -132,6 +132,10 @@ MODELS: dict[str, tuple[str, dict[str, Any]]] = {
         "LHForestClassifier",
         {"n_estimators": 2, "max_depth": 10, "random_state": 0},
     ),
+    "longer forest": (
+        "LHForestClassifier",
+        {"n_estimators": 16, "max_depth": 10, "random_state": 0},
+    ),
     "paper forest": (
         "LHForestClassifier",
         {"preset": "paper", "n_estimators": 2, "max_depth": 10, "random_state": 0},

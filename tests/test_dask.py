@@ -16,6 +16,10 @@ from lhtree import dask as ld  # noqa: E402
 ROW_LIMIT = 50  # forces nodes to grow in rounds
 
 
+# A slow disk or a crowded machine makes distributed warn, which is no failure.
+pytestmark = pytest.mark.filterwarnings("ignore::UserWarning:distributed")
+
+
 @pytest.fixture(scope="module")
 def client():
     """Two worker processes."""

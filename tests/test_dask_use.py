@@ -26,6 +26,10 @@ from lhtree.dask import rounds  # noqa: E402
 PARAMETERS = {"n_estimators": 2, "max_depth": 2, "random_state": 0, "standardize": False}
 
 
+# A slow disk or a crowded machine makes distributed warn, which is no failure.
+pytestmark = pytest.mark.filterwarnings("ignore::UserWarning:distributed")
+
+
 @pytest.fixture(scope="module")
 def client():
     """One worker in this process: what is tested here does not depend on processes."""
