@@ -1,7 +1,8 @@
 """Growth on a Dask cluster against a local fit: answers, CPU time, traffic, memory.
 
-Every measurement appends one JSON line to ``benchmarks/results/dask.jsonl``; docs/scaling.md
-is written from these lines. CPU time is that of all processes: workers, scheduler, client.
+Every measurement appends one JSON line to ``benchmarks/results/dask.jsonl``;
+docs/guide/scaling-out.md is written from these lines. CPU time is that of all processes:
+workers, scheduler, client.
 
     python -m benchmarks.dask_scaling equal satimage spambase
     python -m benchmarks.dask_scaling overhead --workers 1 2 4
