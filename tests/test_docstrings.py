@@ -25,14 +25,18 @@ MODULES = [module.name for module in pkgutil.walk_packages(lhtree.__path__, "lht
 
 def list_public_objects():
     for module in ["lhtree", *MODULES]:
-        for name in getattr(importlib.import_module(module), "__all__", []):
+        content = importlib.import_module(module)
+        for name in getattr(content, "__all__", []):
             yield f"{module}.{name}"
-    for name in lhtree.__all__:
-        if inspect.isclass(getattr(lhtree, name)):
-            for member, value in inspect.getmembers(getattr(lhtree, name)):
-                is_own = "lhtree" in (getattr(value, "__module__", "") or "")
-                if not member.startswith("_") and (is_own or isinstance(value, property)):
-                    yield f"lhtree.{name}.{member}"
+            if inspect.isclass(getattr(content, name)):
+                yield from list_members(getattr(content, name), f"{module}.{name}")
+
+
+def list_members(cls, path):
+    for member, value in inspect.getmembers(cls):
+        is_own = "lhtree" in (getattr(value, "__module__", "") or "")
+        if not member.startswith("_") and (is_own or isinstance(value, property)):
+            yield f"{path}.{member}"
 
 
 @pytest.mark.parametrize("name", list(list_public_objects()))

@@ -28,7 +28,7 @@ REFUSED = {
 
 
 def _add_row_limit(cls):
-    """Give a class the parameters of its local base, and `row_limit`."""
+    """Give a class the parameters of its local base, described as there, and `row_limit`."""
     base = inspect.signature(cls._local.__init__)
     limit = inspect.Parameter("row_limit", inspect.Parameter.KEYWORD_ONLY, default=None)
     own = base.replace(parameters=[*base.parameters.values(), limit])
@@ -39,6 +39,11 @@ def _add_row_limit(cls):
 
     __init__.__signature__ = own  # type: ignore[attr-defined]
     cls.__init__ = __init__
+    if cls.__doc__:  # python -OO has none
+        head = "Parameters\n----------\n"
+        listed = inspect.cleandoc(cls._local.__doc__).split(head)[1].split("\n\nAttributes")[0]
+        text = inspect.cleandoc(cls.__doc__).replace(head, f"{head}{listed}\n")
+        cls.__doc__ = f"{text}\n"
     return cls
 
 
@@ -338,6 +343,12 @@ class LHTClassifier(_Distributed, local.LHTClassifier):
     It takes the parameters of :class:`lhtree.LHTClassifier`, with the same defaults, and
     grows the same trees; see :class:`lhtree.dask.LHForestClassifier`.
 
+    Parameters
+    ----------
+    row_limit : int, default=None
+        Nodes with at most so many rows are finished by one worker each; None derives the
+        limit from the memory of the workers.
+
     See Also
     --------
     lhtree.LHTClassifier : The same for rows in memory; explains the parameters.
@@ -374,13 +385,14 @@ class LHForestClassifier(_Distributed, local.LHForestClassifier):
     histograms of the projections, which are refined where the best cut may lie; that is
     exact unless projections lie closer together than a 64**5-th part of their range.
 
+    `warm_start`, `oob_score` and `calibration` are not there on a cluster, nor are missing
+    values and categories: they are refused.
+
     Parameters
     ----------
     row_limit : int, default=None
         Nodes with at most so many rows are finished by one worker each; None derives the
-        limit from the memory of the workers. All other parameters are those of the local
-        class; `warm_start`, `oob_score` and `calibration` are not there on a cluster, nor are
-        missing values and categories.
+        limit from the memory of the workers.
 
     Attributes
     ----------
