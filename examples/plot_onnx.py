@@ -40,7 +40,8 @@ for value in [*session.get_inputs(), *session.get_outputs()]:
     print(f"{value.name:14} {value.type:15} {value.shape}")
 label, probability = session.run(["label", "probabilities"], {"X": X_test})
 print("labels that differ:", int(np.sum(label != forest.predict(X_test))), "of", len(label))
-print("largest difference of a probability:", abs(probability - forest.predict_proba(X_test)).max())
+difference = abs(probability - forest.predict_proba(X_test)).max()
+print(f"largest difference of a probability: {difference:.1e}")
 
 # %%
 # Rows on the border
