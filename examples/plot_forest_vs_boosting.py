@@ -41,10 +41,10 @@ for name, model in models.items():
     print(f"{name:25} {results[name][0]:.1f} %   {results[name][1]:.2f} s")
 
 # %%
-fig, ax = plt.subplots(figsize=(6.5, 4))
+fig, ax = plt.subplots(figsize=(6.5, 4), layout="constrained")
 for name, (accuracy, seconds) in results.items():
     ax.plot(seconds, accuracy, "o", color="tab:orange" if "LH" in name else "tab:grey")
-    ax.annotate(name, (seconds, accuracy), xytext=(6, 4), textcoords="offset points")
+    ax.annotate(name, (seconds, accuracy), xytext=(0, 7), textcoords="offset points", ha="center")
 ax.set(xscale="log", xlabel="seconds of a fit, one thread", ylabel="accuracy (%)")
 ax.margins(x=0.35, y=0.2)
 plt.show()

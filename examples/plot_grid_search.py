@@ -30,7 +30,7 @@ print(f"cross-validated {search.best_score_:.3f}, on test rows {search.score(X_t
 
 # %%
 results = search.cv_results_
-fig, ax = plt.subplots(figsize=(6, 3.6))
+fig, ax = plt.subplots(figsize=(6, 3.6), layout="constrained")
 for n_components in grid["pca__n_components"]:
     mask = results["param_pca__n_components"] == n_components
     beta = np.asarray(results["param_lhforestclassifier__beta"][mask], dtype=float)

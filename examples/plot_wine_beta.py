@@ -43,7 +43,7 @@ for beta, (mean, deviation) in zip(betas, paper, strict=True):
     )
 
 # %%
-fig, ax = plt.subplots(figsize=(6, 3.5))
+fig, ax = plt.subplots(figsize=(6, 3.5), layout="constrained")
 ax.errorbar(
     betas,
     [np.mean(scores[beta]) for beta in betas],
@@ -86,11 +86,10 @@ for model in (dense, sparse):
 # %%
 feature, weight, *_ = dense.trees_[0].terms(0)
 order = np.argsort(abs(weight))
-fig, ax = plt.subplots(figsize=(6, 4))
+fig, ax = plt.subplots(figsize=(6, 4), layout="constrained")
 colours = ["tab:blue" if abs(weight[j]) >= 0.25 else "lightgrey" for j in order]
 ax.barh([X.columns[feature[j]] for j in order], weight[order], color=colours)
 ax.set(xlabel="weight in the first split of class 0 (grey: dropped at beta = 0.25)")
-fig.tight_layout()
 plt.show()
 
 # %%
