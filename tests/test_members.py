@@ -36,9 +36,9 @@ def assert_same_trees(a, b):
 
 
 def test_the_size_of_the_table_decides_the_number_of_members(three):
-    assert members.count_members(1_200_000, 1, 1) == 100
-    assert members.count_members(200_000, 2, 5) == 60
-    assert members.count_members(10**9, 1, 1) == 12
+    assert members.count_members(1_500_000, 1, 1) == 100
+    assert members.count_members(200_000, 2, 5) == 75
+    assert members.count_members(10**9, 1, 1) == 15
     model = LHForestClassifier(random_state=0).fit(*three)
     assert model.n_estimators is None
     assert model.n_estimators_ == 100

@@ -238,7 +238,7 @@ class LHForestClassifier(HyperplaneTrees):
     n_estimators : int, "auto" or None, default=None
         Number of members (t in the paper): trees per class. None: by the size of the
         table, 100 as long as rows times columns times trees of a member stay below
-        1.2 million, beyond that 120 million divided by that product, at least 12.
+        1.5 million, beyond that 150 million divided by that product, at least 15.
         "auto": members are added, 20 at a time, until two batches in a row raise the
         out-of-bag accuracy by less than 0.001; `beta` then follows van der Corput's
         sequence.

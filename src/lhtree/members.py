@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-FEWEST, MOST = 12, 100  # members, where the size of the table decides
-MOST_NUMBERS = 120_000_000  # that the members read at their roots, all together
+FEWEST, MOST = 15, 100  # members, where the size of the table decides
+MOST_NUMBERS = 150_000_000  # that the members read at their roots, all together
 BATCH = 20  # members that are added before the out-of-bag score is looked at again
 LEAST_GAIN = 0.001  # of the out-of-bag score; less is no improvement
 PATIENCE = 2  # batches without improvement
@@ -15,8 +15,8 @@ PATIENCE = 2  # batches without improvement
 def count_members(n_rows: int, n_columns: int, n_trees: int) -> int:
     """Return the number of members for a table of this size.
 
-    100, as long as the members read at most 120 million numbers at their roots;
-    for larger tables fewer, at least 12.
+    100, as long as the members read at most 150 million numbers at their roots;
+    for larger tables fewer, at least 15.
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ def count_members(n_rows: int, n_columns: int, n_trees: int) -> int:
     >>> count_members(4_435, 36, 6)
     100
     >>> count_members(40_000, 50, 5)
-    12
+    15
     """
     return max(FEWEST, min(MOST, MOST_NUMBERS // (n_rows * n_columns * n_trees)))
 
