@@ -9,6 +9,7 @@ from sklearn.exceptions import NotFittedError
 from lhtree import LHForestClassifier, LHTClassifier
 from lhtree.explain import nearest_counterfactual
 from lhtree.explain.polytope import HalfSpace, find_nearest
+from lhtree.explain.question import ask
 
 
 @pytest.fixture(scope="module")
@@ -222,6 +223,18 @@ def test_a_search_keeps_limits_and_integers(wine):
     assert 14 <= answer.x["alcohol"].item() <= 14.5
 
 
+def test_integers_within_broken_limits_stay_inside(wine):
+    X, y = wine
+    model = LHForestClassifier(n_estimators=3, random_state=0).fit(X, y)
+    ranges = {"ash": (1.7, 3.3), "hue": (2, 4)}
+    question = ask(model, X.iloc[0], None, None, ranges, ["ash", "hue"])
+    moves = np.linspace(-30, 30, 61)[:, np.newaxis] * np.ones(13)
+    raw = question.find_raw(question.allow(moves))
+    names = list(X.columns)
+    assert set(raw[:, names.index("ash")]) == {2.0, 3.0}
+    assert set(raw[:, names.index("hue")]) == {2.0, 3.0, 4.0}
+
+
 def test_margin_votes_are_searched_without_proof(wine):
     X, y = wine
     model = LHForestClassifier(n_estimators=1, max_samples=1.0, voting="margin").fit(X, y)
@@ -273,6 +286,7 @@ def test_the_nearest_point_of_a_corner_and_of_nothing():
     ({"ranges": {"ash": (3, 2)}}, r"ranges\['ash'\] must rise"),
     ({"ranges": {"nothing": (0, 1)}}, "ranges has 'nothing'"),
     ({"integers": ["nothing"]}, "integers has 'nothing'"),
+    ({"integers": ["ash"], "ranges": {"ash": (2.2, 2.8)}}, r"ranges\['ash'\] must hold an int"),
     ({"max_states": -1}, "max_states must be an integer from 0"),
     ({"n_trials": 1.5}, "n_trials must be an integer from 0"),
 ])  # fmt: skip

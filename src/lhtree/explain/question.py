@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 from lhtree.explain import reading
 from lhtree.tree import Floats, Ints
 
+ROUNDING = 1e-6  # by how much the limit of an integer may be missed
+
 
 @dataclass(frozen=True, eq=False)
 class Question:
@@ -44,7 +46,10 @@ class Question:
     def allow(self, moves: Floats) -> Floats:
         """Return the nearest moves within the limits, to integers where they are asked for."""
         raw = self.find_raw(np.clip(moves, self.lower, self.upper))
-        least, most = self.find_raw(self.lower), self.find_raw(self.upper)
+        start = self.row[self.free]
+        # The limits were divided by the unit: an integer among them may be missed by rounding.
+        least = np.ceil(start + self.lower * self.unit - ROUNDING)
+        most = np.floor(start + self.upper * self.unit + ROUNDING)
         raw = np.where(self.is_integer, np.clip(raw, least, most), raw)
         allowed: Floats = (raw - self.row[self.free]) / self.unit
         return allowed
@@ -92,7 +97,9 @@ def ask(
         wanted = (reading.find_class(model, target),)
     free = _find_free(model, row, features)
     lower, upper = _find_limits(model, row, free, ranges)
-    is_integer = np.isin(free, [_find_column(model, "integers", name) for name in integers or ()])
+    whole = [_find_column(model, "integers", name) for name in integers or ()]
+    _check_integers(model, ranges, whole)
+    is_integer = np.isin(free, whole)
     return Question(model, given, row, original, wanted, free, lower, upper, is_integer)
 
 
@@ -153,6 +160,15 @@ def _find_free(model: Any, row: Floats, features: Iterable[Any] | None) -> Ints:
             "in or leave it out."
         )
     return np.array(column)
+
+
+def _check_integers(model: Any, ranges: Mapping[Any, Any] | None, whole: list[int]) -> None:
+    """Refuse limits between which an integer should lie and none does."""
+    for name, limits in (ranges or {}).items():
+        least, most = (np.nan if limit is None else float(limit) for limit in limits)
+        is_whole = _find_column(model, "ranges", name) in whole
+        if is_whole and np.ceil(least) > np.floor(most):
+            raise ValueError(f"ranges[{name!r}] must hold an integer, got {limits!r}.")
 
 
 def _find_limits(
