@@ -194,6 +194,10 @@ class Forest:
         parent[child] = parent[child + 1] = split
         return parent
 
+    def find_columns(self) -> NDArray[np.int32]:
+        """Return the column of every term."""
+        return _list_columns(np.diff(self.start), self.feature, self.n_features)
+
     def find_importances(self) -> Floats:
         """Return how strongly the splits rely on each feature, averaged over trees."""
         per_tree = [tree.find_importances() for tree in self if tree.left[0] >= 0]
@@ -362,12 +366,7 @@ class Tree:
         forest, nodes = self.forest, self._nodes
         size = np.diff(forest.start[nodes.start : nodes.stop + 1])
         listed = forest.feature[slice(*forest.feature_start[[nodes.start, nodes.stop]])]
-        column = np.empty(size.sum(), dtype=np.int32)
-        is_dense = np.repeat(size == forest.n_features, size)
-        column[~is_dense] = listed
-        all_columns = np.arange(forest.n_features, dtype=np.int32)
-        column[is_dense] = np.tile(all_columns, np.count_nonzero(size == forest.n_features))
-        return column
+        return _list_columns(size, listed, forest.n_features)
 
     def terms(self, node: int) -> tuple[NDArray[np.int32], Floats, Floats, Floats]:
         """Return columns, weights, centers and deviations of a node's terms."""
@@ -378,6 +377,16 @@ class Tree:
         if terms.stop - terms.start == forest.n_features:
             feature = np.arange(forest.n_features, dtype=np.int32)
         return feature, forest.weight[terms], forest.center[terms], forest.deviation[terms]
+
+
+def _list_columns(size: Ints, listed: NDArray[np.int32], n_features: int) -> NDArray[np.int32]:
+    """Return the columns of the terms of nodes; those of nodes that have all are not listed."""
+    column = np.empty(size.sum(), dtype=np.int32)
+    is_dense = np.repeat(size == n_features, size)
+    column[~is_dense] = listed
+    all_columns = np.arange(n_features, dtype=np.int32)
+    column[is_dense] = np.tile(all_columns, np.count_nonzero(size == n_features))
+    return column
 
 
 def grow_forest(

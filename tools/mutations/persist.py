@@ -72,7 +72,7 @@ MUTATIONS = (
               'graph.add("IsNaN", values), graph.constant(0.0), values)'),
     in_export("onnx-missing-leaf", "is_missing, graph.constant(0.0), offset)",
               "is_missing, graph.constant(1.0), offset)"),
-    in_export("onnx-limit", 'value = graph.add("Min", value, graph.constant(LIMIT))', ""),
+    in_export("onnx-limit", 'value = graph.add("Min", value, graph.constant(MOST_EXTREME))', ""),
     in_export("onnx-tie-sign", 'graph.add("Neg", distance), distance', "distance, distance"),
     in_export("onnx-uncalibrated", "if self.plain.is_calibrated:  # which", "if False:  # which"),
     in_export("listed-slots", "(LANES * rank + column % LANES) if is_listed",

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 from rich.console import Console
 
-from lhtree.cli.models import ModelFile, list_columns, load_model
+from lhtree.cli.models import ModelFile, load_model
 from lhtree.cli.screen import AsJson, Examples, add_row, get_console, make_table, print_json
+from lhtree.explain.reading import find_feature_names
 
 EXAMPLES = Examples("lhtree info wine.safetensors")
 N_STRONGEST = 10
@@ -28,7 +29,7 @@ def describe(model: Any) -> dict[str, Any]:
     """Return what is worth knowing of a model."""
     plain = type(model)().get_params()
     importance = model.feature_importances_
-    names = list_columns(model) or [f"x{j}" for j in range(model.n_features_in_)]
+    names = find_feature_names(model)
     order = np.argsort(-importance, kind="stable")[:N_STRONGEST]
     return {
         "model": type(model).__name__,

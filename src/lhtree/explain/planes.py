@@ -103,7 +103,8 @@ class Planes:
     @cached_property
     def _column(self) -> Ints:
         """Column of every term of the forest."""
-        return np.concatenate([tree.find_columns() for tree in self.forest]).astype(np.int64)
+        columns: Ints = self.forest.find_columns().astype(np.int64)
+        return columns
 
     @cached_property
     def _is_right(self) -> NDArray[np.bool_]:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from lhtree.base import HyperplaneTrees
 from lhtree.tree import Floats, Forest, Tree
 
-MOST_EXTREME = 1e154  # the core moves numbers beyond it to it
+MOST_EXTREME = 1e154  # the core moves numbers beyond it to it; see native/predict.hpp
 RULE_NAMES = ("leaf", "N1", "N2", "N3", "N4", "e", "gini")
 
 

@@ -188,7 +188,7 @@ def shorten(forest: Forest, min_weight: float) -> Forest:
     gone = np.bincount(node, ~is_kept * forest.weight * forest.center, len(size))
     is_split = forest.left >= 0
     kept_size: Ints = np.bincount(node, is_kept, len(size)).astype(np.int64)
-    column = np.concatenate([tree.find_columns() for tree in forest])[is_kept]
+    column = forest.find_columns()[is_kept]
     is_listed = np.repeat(kept_size != forest.n_features, kept_size)
     n_listed = np.where(kept_size == forest.n_features, 0, kept_size)
     square = np.bincount(node, is_kept * forest.weight**2, len(size))

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lhtree.export.plain import LIMIT, PlainModel, find_term_columns, read_model
+from lhtree.explain.reading import MOST_EXTREME
+from lhtree.export.plain import PlainModel, read_model
 from lhtree.files import Address, write_atomically
 from lhtree.vote import TIE_WEIGHT
 
@@ -256,7 +257,7 @@ def _write(plain: PlainModel, prefix: str) -> str:
         n_targets=plain.n_trees_per_member,
         by_margin=int(plain.by_margin),
         tie_weight=TIE_WEIGHT.hex(),
-        limit=LIMIT.hex(),
+        limit=MOST_EXTREME.hex(),
         scores=calibration if plain.is_calibrated else f"  {prefix}_ask(row, probability);\n",
         tables="\n".join(_list_tables(plain, prefix)),
     )
@@ -264,7 +265,6 @@ def _write(plain: PlainModel, prefix: str) -> str:
 
 def _list_tables(plain: PlainModel, prefix: str) -> Iterable[str]:
     forest = plain.forest
-    columns = find_term_columns(forest)
     names = [str(label) for label in plain.classes.tolist()]
     yield _write_table(f"const char *const {prefix}_classes", map(quote_string, names))
     yield _write_table(
@@ -274,7 +274,7 @@ def _list_tables(plain: PlainModel, prefix: str) -> Iterable[str]:
         "tree_start": forest.tree_start,
         "left": forest.left,
         "start": forest.start,
-        "column": columns,
+        "column": forest.find_columns(),
     }
     for name, array in integers.items():
         yield _write_table(f"const {_find_type(array)} {prefix}_{name}", map(str, array.tolist()))

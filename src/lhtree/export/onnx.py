@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lhtree.export.plain import LANES, LIMIT, PlainModel, Terms, place_terms, read_model
+from lhtree.explain.reading import MOST_EXTREME
+from lhtree.export.plain import LANES, PlainModel, Terms, place_terms, read_model
 from lhtree.files import Address, write_atomically
 from lhtree.tree import Forest, Ints
 from lhtree.vote import TIE_WEIGHT
@@ -189,8 +190,8 @@ class _Writer:
         forest = self.forest
         shifted = graph.add("Sub", rows, graph.constant(forest.column_mean))
         value = graph.add("Div", shifted, graph.constant(forest.column_deviation))
-        value = graph.add("Max", value, graph.constant(-LIMIT))
-        value = graph.add("Min", value, graph.constant(LIMIT))
+        value = graph.add("Max", value, graph.constant(-MOST_EXTREME))
+        value = graph.add("Min", value, graph.constant(MOST_EXTREME))
         # Max and Min may lose what is missing.
         value = graph.add("Where", graph.add("IsNaN", rows), graph.constant(np.nan), value)
         n_more = -forest.n_features % LANES

@@ -10,11 +10,10 @@ from numpy.typing import NDArray
 
 from lhtree.calibration import PLAIN
 from lhtree.columns import Columns
-from lhtree.explain.reading import check_model
+from lhtree.explain.reading import check_model, count_trees_per_member, find_feature_names
 from lhtree.tree import Floats, Forest, Ints
 
 LANES = 8  # partial sums of a projection
-LIMIT = 1e154  # numbers beyond it are moved to it, see native/predict.hpp
 
 
 @dataclass(frozen=True)
@@ -57,27 +56,15 @@ def read_model(model: Any) -> PlainModel:
     offset, exponent = PLAIN
     if not by_margin:
         offset, exponent = getattr(model, "calibration_", PLAIN)
-    names = getattr(model, "feature_names_in_", [f"x{j}" for j in range(model.n_features_in_)])
     return PlainModel(
         forest=model.forest_,
         classes=model.classes_,
         columns=model.columns_,
-        feature_names=[str(name) for name in names],
-        n_trees_per_member=1 if model.n_classes_ == 2 else model.n_classes_,
+        feature_names=find_feature_names(model),
+        n_trees_per_member=count_trees_per_member(model),
         by_margin=by_margin,
         calibration=(float(offset), float(exponent)),
     )
-
-
-def find_term_columns(forest: Forest) -> Ints:
-    """Return the column of every term."""
-    size = np.diff(forest.start)
-    is_dense = np.repeat(size == forest.n_features, size)
-    column = np.empty(len(forest.weight), dtype=np.int64)
-    column[~is_dense] = forest.feature
-    n_dense = np.count_nonzero(size == forest.n_features)
-    column[is_dense] = np.tile(np.arange(forest.n_features), n_dense)
-    return column
 
 
 @dataclass(frozen=True)
@@ -101,7 +88,7 @@ class Terms:
 
 def place_terms(forest: Forest, node: Ints, *, may_list: bool = True) -> Terms:
     """Return the terms of some nodes, listed where that takes half of the slots or less."""
-    column = find_term_columns(forest)
+    column = forest.find_columns().astype(np.int64)
     size = np.diff(forest.start)[node]
     first = np.repeat(forest.start[node] - np.cumsum(size) + size, size)
     term = first + np.arange(size.sum())
