@@ -21,7 +21,7 @@ dd = pytest.importorskip("dask.dataframe")
 distributed = pytest.importorskip("distributed")
 
 from lhtree import dask as ld  # noqa: E402
-from lhtree.dask import rounds  # noqa: E402
+from lhtree.dask import passes, rounds  # noqa: E402
 
 PARAMETERS = {"n_estimators": 2, "max_depth": 2, "random_state": 0, "standardize": False}
 
@@ -183,6 +183,16 @@ def test_small_trees_are_grown_where_their_rows_fit_on_one_worker(client, table)
     model = ld.LHForestClassifier(**parameters).fit(*spread(*table))
     local = lhtree.LHForestClassifier(**parameters).fit(*table)
     np.testing.assert_array_equal(model.forest_.threshold, local.forest_.threshold)
+
+
+def test_what_a_partition_tells_of_itself_holds_no_row():
+    rng = np.random.default_rng(0)
+    X, weight = rng.normal(5.0, 1.0, (30, 4)), rng.integers(0, 3, 30).astype(float)
+    survey = passes.survey(X, np.arange(30) % 3, weight)
+    told = [np.asarray(value) for value in survey if np.shape(value) == (4,)]
+    assert len(told) == 3  # least, largest and mean values
+    assert not any((value == X).all(axis=1).any() for value in told)
+    np.testing.assert_allclose(survey.mean, np.average(X, axis=0, weights=weight))
 
 
 def test_without_a_client_it_says_so(table):

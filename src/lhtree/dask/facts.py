@@ -66,11 +66,7 @@ def find_facts(surveys: Sequence[Survey], names: Sequence[str] | None) -> Facts:
     ends = np.concatenate([smallest[np.isfinite(smallest)], largest[largest > 0]])
     check_range("sample_weight", ends)
     unit = _find_unit(surveys, ends, int(count.sum()))
-    means = [
-        survey.weight.sum() * (survey.origin + survey.sums / survey.weight.sum())
-        for survey in used
-        if survey.weight.sum() > 0
-    ]
+    sums = [survey.weight.sum() * survey.mean for survey in used]
     return Facts(
         classes=classes,
         counts=count,
@@ -81,7 +77,7 @@ def find_facts(surveys: Sequence[Survey], names: Sequence[str] | None) -> Facts:
         is_weighted=bool(np.any(ends / unit != 1) or any(s.n_zero for s in surveys)),
         low=low,
         high=high,
-        mean=np.sum(means, axis=0) / weight.sum(),
+        mean=np.sum(sums, axis=0) / weight.sum(),
     )
 
 

@@ -28,8 +28,7 @@ class Survey(NamedTuple):
     n_weights: int
     low: Floats  # least value of each column; NaN if one is missing
     high: Floats
-    origin: Floats  # some row
-    sums: Floats  # of the columns about it, over rows of positive weight
+    mean: Floats  # of the columns, over rows of positive weight; 0 if there is none
     labels: NDArray[Any]  # distinct
     has_missing_label: bool
     counts: Ints  # rows of positive weight, by label
@@ -114,23 +113,24 @@ def survey(X: Any, y: Any, weight: Any) -> Survey:
     kept = np.flatnonzero(values > 0) if fits and not is_bad.any() else np.zeros(0, int)
     n, m = len(names), table.shape[1]
     smallest, largest = _find_ends_by_label(code[kept], values[kept], n)
-    origin = table[kept[0]].astype(np.float64) if len(kept) else np.zeros(m)
+    weights = np.bincount(code[kept], values[kept], minlength=n).astype(np.float64)
+    mean = table[kept[0]].astype(np.float64) if len(kept) else np.zeros(m)
     with np.errstate(invalid="ignore", over="ignore"):
         sums = _core.sum_columns(
-            table, origin, np.ones(m), kept.astype(np.uint32), np.ascontiguousarray(values[kept])
+            table, mean, np.ones(m), kept.astype(np.uint32), np.ascontiguousarray(values[kept])
         )
+        mean += sums[:, 0] / (weights.sum() or 1.0)
     return Survey(
         n_rows=len(table),
         n_labels=len(label),
         n_weights=len(values),
         low=_find_end(np.min, table, np.inf),
         high=_find_end(np.max, table, -np.inf),
-        origin=origin,
-        sums=sums[:, 0],
+        mean=mean,
         labels=names,
         has_missing_label=has_missing,
         counts=np.bincount(code[kept], minlength=n),
-        weight=np.bincount(code[kept], values[kept], minlength=n).astype(np.float64),
+        weight=weights,
         smallest=smallest,
         largest=largest,
         is_integer=bool(np.all(values == np.floor(values))),
