@@ -30,7 +30,7 @@ models = {
 colours = ListedColormap(["#0072B2", "#E69F00", "#009E73"])
 places = np.linspace(-1, 1, 250)
 grid = np.stack(np.meshgrid(places, places), axis=-1)
-fig, axes = plt.subplots(1, 3, figsize=(12, 4.4), layout="constrained")
+fig, axes = plt.subplots(1, 3, figsize=(12, 4.7), layout="constrained")
 for ax, (name, model) in zip(axes, models.items(), strict=True):
     model.fit(X_train, y_train)
     region = model.predict(grid.reshape(-1, 2)).reshape(grid.shape[:2])
