@@ -1,6 +1,7 @@
 """Small tables, the folder of data sets, figures, and the Hypothesis profile."""
 
 import os
+import signal
 import sys
 from pathlib import Path
 
@@ -9,6 +10,10 @@ import pytest
 from hypothesis import settings
 
 os.environ.setdefault("MPLBACKEND", "Agg")  # draw without a screen
+
+# Programs that run in the background may ignore Ctrl-C, and hand that down to what they
+# start; the tests of interrupts need the usual way.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 settings.register_profile("lhtree", deadline=None, derandomize=True)
 settings.register_profile("explore", deadline=None, print_blob=True)
