@@ -21,7 +21,8 @@ from sklearn.datasets import dump_svmlight_file
 
 import lhtree
 from lhtree.cli.app import COMMANDS, run
-from lhtree.cli.tables import BLOCK_BYTES
+from lhtree.cli.models import match_labels, read_labelled, score
+from lhtree.cli.tables import BLOCK_BYTES, Source
 
 if sys.platform != "win32":
     import fcntl
@@ -142,6 +143,63 @@ def test_fit_scores_by_folds_and_on_another_table(wine, tmp_path, capsys):
     assert 0.9 < result["test"]["accuracy"] <= 1
     assert run(["fit", str(tmp_path / "train.csv"), *arguments]) == 0
     assert "accuracy over 3 folds" in capsys.readouterr().out
+
+
+LABELS = {  # in the training table and, for the same rows, in the test table
+    "int and float": ([0, 1, 2], [0.0, 1.0, 2.0]),
+    "float and int": ([0.0, 1.0, 2.0], [0, 1, 2]),
+    "int and text": ([0, 1, 2], ["0", "1", "2.0"]),
+    "text and int": (["0", "1", "x"], ["0", "1", "x"]),
+    "text and truth": (["true", "false", "x"], ["true", "false", "x"]),
+}
+
+
+@pytest.mark.parametrize("kind", LABELS)
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_labels_are_compared_by_what_they_mean(kind, ending, wine, tmp_path, capsys):
+    train, test = (np.array(labels)[pd.factorize(wine["cultivar"])[0]] for labels in LABELS[kind])
+    wine.assign(y=train).drop(columns="cultivar").to_csv(tmp_path / "train.csv", index=False)
+    # Without the last class the others may look like numbers or truth values.
+    rows = wine.assign(y=test).drop(columns="cultivar")[wine["cultivar"] != "class_2"]
+    path = tmp_path / f"test.{ending}"
+    rows.to_csv(path, index=False) if ending == "csv" else rows.to_parquet(path)
+    model = str(tmp_path / "model.safetensors")
+    line = ["fit", str(tmp_path / "train.csv"), "--target", "y", "--test", str(path), "-o", model]
+    assert run([*line, "--model", "tree", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["test"]["accuracy"] == 1
+    labels = read_labelled(lhtree.load(model), Source.find(str(path)), "y")[1]
+    assert_array_equal(match_labels(lhtree.load(model), labels), train[: len(rows)])
+
+
+def test_a_label_that_the_model_does_not_know_is_a_wrong_answer(wine, tmp_path, capsys):
+    wine.iloc[:100].to_csv(tmp_path / "train.csv", index=False)
+    wine.to_csv(tmp_path / "test.csv", index=False)
+    arguments = ["--target", "cultivar", "--test", str(tmp_path / "test.csv"), "--json"]
+    assert run(["fit", str(tmp_path / "train.csv"), *arguments]) == 0
+    test = json.loads(capsys.readouterr().out)["test"]
+    assert test["accuracy"] < np.mean(wine["cultivar"] != "class_2") + 1e-9
+    assert test["log_loss"] is None
+
+
+def test_labels_are_those_of_predict_where_calibration_makes_classes_equal(
+    wine, tmp_path, capsysbinary
+):
+    X, y = wine.drop(columns="cultivar"), wine["cultivar"]
+    model = lhtree.LHForestClassifier(5, calibration="oob", random_state=0).fit(X, y)
+    model.calibration_ = np.array([0.1, 0.0])  # all classes are as likely
+    assert (model.predict_proba(X).argmax(axis=1) == 0).all()
+    assert model.score(X, y) > 0.95
+    path = str(tmp_path / "model.safetensors")
+    lhtree.save(model, path)
+    for option in ["--proba"], []:
+        assert run(["predict", path, "wine.csv", *option]) == 0
+        printed = pd.read_csv(io.BytesIO(capsysbinary.readouterr().out))
+        assert_array_equal(printed["prediction"], model.predict(X))
+    last = len(wine) - 1
+    assert run(["explain", path, "wine.csv", "--row", str(last), "--json"]) == 0
+    facts = json.loads(capsysbinary.readouterr().out)
+    assert facts["prediction"] == facts["class"] == y[last]
+    assert score(model, X, y)["accuracy"] == model.score(X, y)
 
 
 def test_settings_reach_the_model(tmp_path, capsys):

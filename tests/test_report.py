@@ -20,7 +20,7 @@ from lhtree import LHForestClassifier, LHTClassifier
 from lhtree.explain import explain_rows, nearest_counterfactual, split_view
 from lhtree.explain.values import describe_values
 from lhtree.report import write_report
-from lhtree.report.metrics import find_metrics
+from lhtree.report.metrics import Answers, find_metrics
 from lhtree.report.render import _format_percent
 from lhtree.report.rows import choose_rows, round_to_sum
 
@@ -72,8 +72,8 @@ def test_metrics_are_scikit_learns():
     rng = np.random.default_rng(0)
     probability = rng.dirichlet([0.5] * 4, size=300)
     code = rng.integers(0, 4, 300)
-    found = find_metrics(code, probability)
     predicted = probability.argmax(axis=1)
+    found = find_metrics(Answers(code, predicted, probability))
     assert found.accuracy == pytest.approx(sk.accuracy_score(code, predicted))
     assert found.log_loss == pytest.approx(sk.log_loss(code, probability))
     one_hot = np.eye(4)[code]
@@ -96,6 +96,19 @@ def test_the_page_has_the_metrics_of_all_rows(model, wine, page):
     assert f"<b>{100 * model.score(X, y):.1f} %</b><span>accuracy on 178 rows" in text
     for name, count in zip(*np.unique(y, return_counts=True), strict=True):
         assert re.search(rf"{name.replace('_', '_<wbr>')}</th><td>{count}</td>", text)
+
+
+def test_the_page_predicts_what_the_model_does_where_probabilities_are_equal(wine, tmp_path):
+    X, y = wine
+    model = LHForestClassifier(5, calibration="oob", random_state=0).fit(X, y)
+    model.calibration_ = np.array([0.1, 0.0])  # all classes are as likely
+    assert (model.predict_proba(X).argmax(axis=1) == 0).all()
+    path = write_report(model, X, y, tmp_path / "equal.html", max_rows=20)
+    text = path.read_text(encoding="utf-8")
+    assert f"<b>{100 * model.score(X, y):.1f} %</b><span>accuracy on 178 rows" in text
+    for row in read_data(path)["rows"]:
+        label = model.classes_[row["predicted"]]
+        assert label == model.predict(X.iloc[[row["number"]]])[0]
 
 
 def test_one_hundred_percent_means_all():

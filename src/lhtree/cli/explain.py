@@ -61,13 +61,14 @@ def describe(model: Any, x: Any, label: str | None) -> dict[str, Any]:
     if label is not None and label not in labels:
         raise typer.BadParameter(f"--class {label} is unknown; there are {', '.join(labels)}.")
     proba = model.predict_proba(x)[0]
-    k = int(np.argmax(proba)) if label is None else labels.index(label)
+    predicted = model.predict(x)[0]
+    k = labels.index(str(predicted) if label is None else label)
     explanation = explain_rows(model, x).by_feature()
     total = explanation.contribution[0, k]
     other = nearest_counterfactual(model, x)
     names = explanation.feature_names
     return {
-        "prediction": model.classes_[int(np.argmax(proba))],
+        "prediction": predicted,
         "probabilities": dict(zip(labels, proba, strict=True)),
         "class": model.classes_[k],
         "base": explanation.base[k],

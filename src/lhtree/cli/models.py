@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
+import pandas as pd
 import typer
+from numpy.typing import NDArray
 from sklearn.metrics import accuracy_score, balanced_accuracy_score, log_loss
 
 import lhtree
@@ -78,9 +80,11 @@ def read_labelled(model: Any, source: Source, target: str | None) -> tuple[Any, 
     """Read rows and their labels for a model that is fitted."""
     if source.format == Format.libsvm:
         return read_libsvm(source, model.n_features_in_)
-    names = list_columns(model)
+    names, text = list_columns(model), list_text(model)
     target = check_target(target)
-    X, y = split_target(source, read_frame(source, list_text(model)), target)
+    if any(isinstance(label, str) for label in model.classes_):
+        text = [*text, target]  # "true" and "007" stay what they are
+    X, y = split_target(source, read_frame(source, text), target)
     if names is None:
         return X.to_numpy(dtype=np.float64), y
     check_columns(source, list(X.columns), names)
@@ -108,21 +112,55 @@ def split_target(
     return frame.drop(columns=[target, *dropped]), y.to_numpy()
 
 
+def find_codes(model: Any, y: Any) -> NDArray[np.int64]:
+    """Return the place of each label among the classes of a model, -1 if it is none of them.
+
+    The type of a label does not matter: a table may write the class 1 as 1.0 or as text.
+    """
+    classes = model.classes_.tolist()
+    places = {str(label): k for k, label in enumerate(classes)}
+    places |= {label: k for k, label in enumerate(classes)}  # 1, 1.0 and True are one key
+    code, labels = pd.factorize(np.asarray(y))
+    place = [
+        next((places[form] for form in _list_forms(label) if form in places), -1)
+        for label in labels.tolist()
+    ]
+    result: NDArray[np.int64] = np.array(place, dtype=np.int64)[code]
+    return result
+
+
+def _list_forms(label: Any) -> Iterator[Any]:
+    """Return what a label may be as a class, the most exact first."""
+    yield label
+    yield str(label)
+    try:
+        number = float(label)
+    except ValueError:
+        return
+    yield number
+    if number.is_integer():
+        yield str(int(number))
+
+
+def match_labels(model: Any, y: Any) -> Any:
+    """Return labels as a model has them, or as they are if it does not know them all."""
+    code = find_codes(model, y)
+    return y if (code < 0).any() else model.classes_[code]
+
+
 def score(model: Any, X: Any, y: Any) -> dict[str, Any]:
     """Return how well a model answers rows whose labels are known."""
     if len(y) == 0:
         raise TableError("there are no rows to score the model on.")
-    proba = model.predict_proba(X)
-    label = model.classes_[proba.argmax(axis=1)]
-    if np.asarray(y).dtype.kind != model.classes_.dtype.kind:
-        y, label = np.asarray(y).astype(str), label.astype(str)
-    is_known = np.isin(np.asarray(y).astype(str), model.classes_.astype(str)).all()
-    classes = model.classes_.astype(np.asarray(y).dtype)
+    code, classes = find_codes(model, y), np.arange(len(model.classes_))
+    predicted = find_codes(model, model.predict(X))
+    is_known = bool((code >= 0).all())
+    loss = None
+    if is_known and len(classes) > 1:
+        loss = float(log_loss(code, model.predict_proba(X), labels=classes))
     return {
-        "accuracy": float(accuracy_score(y, label)),
-        "balanced_accuracy": float(balanced_accuracy_score(y, label)) if is_known else None,
-        "log_loss": float(log_loss(y, proba, labels=classes))
-        if is_known and len(classes) > 1
-        else None,
+        "accuracy": float(accuracy_score(code, predicted)),
+        "balanced_accuracy": float(balanced_accuracy_score(code, predicted)) if is_known else None,
+        "log_loss": loss,
         "n_rows": len(y),
     }

@@ -80,9 +80,8 @@ def make_schema(model: Any, proba: bool) -> pa.Schema:
 
 def answer(model: Any, rows: Any, proba: bool) -> pa.Table:
     """Return labels, and probabilities if they are wanted, of a block of rows."""
-    probability = model.predict_proba(rows)
-    label = model.classes_[probability.argmax(axis=1)]
-    columns = [pa.array(label.tolist())]
+    columns = [pa.array(model.predict(rows).tolist())]
     if proba:
+        probability = model.predict_proba(rows)
         columns += [pa.array(probability[:, k].copy()) for k in range(probability.shape[1])]
     return pa.Table.from_arrays(columns, schema=make_schema(model, proba))

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from lhtree.cli.models import ModelFile, load_model, read_labelled
+from lhtree.cli.models import ModelFile, load_model, match_labels, read_labelled
 from lhtree.cli.screen import AsJson, Examples, print_json, show_progress
 from lhtree.cli.tables import DataFile, DataFormat, Source
 
@@ -36,6 +36,6 @@ def report(
     classifier = load_model(model)
     X, y = read_labelled(classifier, Source.find(data, data_format), target)
     with show_progress("writing the report"):
-        write_report(classifier, X, y, output)
+        write_report(classifier, X, match_labels(classifier, y), output)
     if as_json:
         print_json({"output": str(output), "rows": len(y)})

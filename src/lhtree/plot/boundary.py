@@ -124,9 +124,9 @@ def _draw_regions(
         import pandas as pd
 
         grid = pd.DataFrame(grid, columns=names)
-    code = model.predict_proba(grid).argmax(axis=1).reshape(resolution, resolution)
+    code = np.searchsorted(model.classes_, model.predict(grid))
     ax.imshow(
-        code,
+        code.reshape(resolution, resolution),
         extent=(low[0], high[0], low[1], high[1]),
         origin="lower",
         aspect="auto",

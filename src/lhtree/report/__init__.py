@@ -13,9 +13,9 @@ from lhtree.explain import reading
 from lhtree.explain.counterfactual import can_be_proven
 from lhtree.files import write_atomically
 from lhtree.report import rows, summary, trees
-from lhtree.report.metrics import Metrics, find_metrics
+from lhtree.report.metrics import Answers, Metrics, find_metrics
 from lhtree.report.render import render
-from lhtree.tree import Floats, Ints
+from lhtree.tree import Ints
 
 __all__ = ["write_report"]
 
@@ -83,12 +83,12 @@ def write_report(
     place = _check_path(path)
     table = model.encode_rows(X)
     labels = reading.check_labels(model, y, len(table))
-    code = np.searchsorted(model.classes_, labels)
-    probability = model.predict_proba(X)
-    number = rows.choose_rows(code, probability.argmax(axis=1), max_rows)
+    code, predicted = (np.searchsorted(model.classes_, y) for y in (labels, model.predict(X)))
+    answers = Answers(code, predicted, model.predict_proba(X))
+    number = rows.choose_rows(code, predicted, max_rows)
     shown = list(model.forest_)[:max_trees]
-    metrics = find_metrics(code, probability)
-    data = _collect_data(model, X, table, code, probability, number, shown)
+    data = _collect_data(model, X, table, answers, number, shown)
+    metrics = find_metrics(answers)
     context = _collect_context(model, title, metrics, len(table), len(number), len(shown))
     write_atomically(place, render(context, data))
     return place
@@ -107,25 +107,19 @@ def _check_path(path: str | os.PathLike[str]) -> Path:
 
 
 def _collect_data(
-    model: Any,
-    X: Any,
-    table: Any,
-    code: Ints,
-    probability: Floats,
-    number: Ints,
-    shown: list[Any],
+    model: Any, X: Any, table: Any, answers: Answers, number: Ints, shown: list[Any]
 ) -> dict[str, Any]:
     """Return what the scripts of the page read."""
     counted = _choose_counted(len(table), number)
     Z = reading.standardize(model.forest_, table[counted])
-    position = np.searchsorted(counted, number)
+    code, position = answers.code[counted], np.searchsorted(counted, number)
     return {
         "classes": [str(label) for label in model.classes_],
         "columns": list(model.column_names_),
         "deviation": [trees.cut_digits(v) for v in model.forest_.column_deviation.tolist()],
         "isShrunk": bool(getattr(model, "shrinkage_", 0.0)),
-        "trees": [trees.describe_tree(model, tree, Z, code[counted], position) for tree in shown],
-        "rows": rows.describe_rows(model, X, code, probability, number),
+        "trees": [trees.describe_tree(model, tree, Z, code, position) for tree in shown],
+        "rows": rows.describe_rows(model, X, answers, number),
         "probabilityNote": "What predict_proba answers; it is made of the votes of all classes.",
     }
 

@@ -12,6 +12,15 @@ N_BINS = 10  # of probabilities, for calibration
 
 
 @dataclass(frozen=True, eq=False)
+class Answers:
+    """What a model says of some rows, next to what is true."""
+
+    code: Ints  # true classes
+    predicted: Ints  # classes by `predict`; calibration may round the largest share away
+    probability: Floats  # (n_rows, n_classes)
+
+
+@dataclass(frozen=True, eq=False)
 class Metrics:
     """Quality of predictions on some rows."""
 
@@ -29,24 +38,16 @@ class Metrics:
     bin_accuracy: Floats
 
 
-def find_metrics(code: Ints, probability: Floats) -> Metrics:
-    """Compare class codes with predicted probabilities.
-
-    Parameters
-    ----------
-    code : ndarray of shape (n_rows,)
-        True classes.
-    probability : ndarray of shape (n_rows, n_classes)
-        Predicted probabilities; the largest of a row is its prediction.
-    """
+def find_metrics(answers: Answers) -> Metrics:
+    """Return how good the answers are."""
+    code, predicted, probability = answers.code, answers.predicted, answers.probability
     n_rows, n_classes = probability.shape
-    predicted = probability.argmax(axis=1)
     confusion = np.bincount(n_classes * code + predicted, minlength=n_classes**2)
     confusion = confusion.reshape(n_classes, n_classes)
     is_right = predicted == code
     true_share = probability[np.arange(n_rows), code]
     smallest = np.finfo(probability.dtype).eps  # as scikit-learn clips
-    top = probability.max(axis=1)
+    top = probability[np.arange(n_rows), predicted]
     bin_count, bin_probability, bin_accuracy = _find_calibration(top, is_right)
     gap = np.abs(bin_probability - bin_accuracy)
     hit = confusion.diagonal()

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from lhtree.explain import Explanation, explain_rows, nearest_counterfactual, reading
 from lhtree.explain.counterfactual import can_be_proven
 from lhtree.explain.values import describe_values
+from lhtree.report.metrics import Answers
 from lhtree.tree import Floats, Ints
 
 N_TERMS = 10  # contributions per row and class, and changes of a counterfactual
@@ -34,9 +35,7 @@ def _spread(position: Ints, n: int) -> Ints:
     return position[(np.arange(n) * len(position)) // max(n, 1)]
 
 
-def describe_rows(
-    model: Any, X: Any, code: Ints, probability: Floats, number: Ints
-) -> list[dict[str, Any]]:
+def describe_rows(model: Any, X: Any, answers: Answers, number: Ints) -> list[dict[str, Any]]:
     """Return the chosen rows with contributions and counterfactuals.
 
     Parameters
@@ -45,15 +44,14 @@ def describe_rows(
         A fitted model.
     X : array-like
         All rows.
-    code, probability : ndarrays
-        True classes and predicted probabilities of all rows.
+    answers : Answers
+        What is true of all rows, and what the model says.
     number : ndarray of int
         Positions of the rows to describe.
     """
     explanation = explain_rows(model, take_rows(X, number))
     total = explanation.by_feature()
-    predicted = probability.argmax(axis=1)
-    starts = _find_starts(model, np.asarray(explanation.table), predicted[number])
+    starts = _find_starts(model, np.asarray(explanation.table), answers.predicted[number])
     rows = []
     for i, k in enumerate(number):
         why = [_describe_vote(total, i, target) for target in range(model.n_classes_)]
@@ -62,9 +60,9 @@ def describe_rows(
         rows.append(
             {
                 "number": int(k),
-                "true": int(code[k]),
-                "predicted": int(predicted[k]),
-                "proba": [round(value, 4) for value in probability[k].tolist()],
+                "true": int(answers.code[k]),
+                "predicted": int(answers.predicted[k]),
+                "proba": [round(value, 4) for value in answers.probability[k].tolist()],
                 "values": {j: f"{total.column_names[j]} = {text[j]}" for j in named},
                 "why": why,
                 "counterfactual": _describe_counterfactual(
