@@ -149,6 +149,42 @@ def test_the_rarest_categories_share_an_indicator():
     assert len(LHTClassifier(max_categories=None).fit(frame, y).column_names_) == 5
 
 
+@pytest.mark.parametrize("as_polars", [False, True])
+def test_categories_of_weight_zero_are_absent(as_polars):
+    frame, y = make_frame()
+    weight = np.where(frame["colour"] == "green", 0, np.arange(240) % 3)
+    kept = frame[weight > 0]
+    rows, kept_rows = frame, kept
+    if as_polars:
+        rows, kept_rows = map(pytest.importorskip("polars").from_pandas, (frame, kept))
+    for model in (LHTClassifier(), LHForestClassifier(3, random_state=0)):
+        a = clone(model).fit(rows, y, sample_weight=weight)
+        b = clone(model).fit(kept_rows, y[weight > 0], sample_weight=weight[weight > 0])
+        assert "colour=green" not in a.column_names_
+        assert a.columns_ == b.columns_
+        assert_array_equal(a.forest_.column_mean, b.forest_.column_mean)
+        assert_array_equal(a.forest_.column_deviation, b.forest_.column_deviation)
+        assert_array_equal(a.predict_proba(rows), b.predict_proba(rows))
+
+
+def test_rows_of_weight_zero_say_nothing_of_a_type():
+    text = pd.DataFrame({"v": pd.Series(["a", "b", 3, "a"] * 5, dtype=object)})
+    weight = [1, 1, 0, 1] * 5
+    model = LHTClassifier().fit(text, [0, 1, 1, 0] * 5, sample_weight=weight)
+    assert model.column_names_ == ["v=a", "v=b"]
+
+
+def test_the_rarest_categories_are_those_of_least_weight():
+    frame = pd.DataFrame({"v": ["a"] * 5 + ["b"] * 4 + ["c"] * 3})
+    weight = np.repeat([1, 2, 3], [5, 4, 3])
+    y = np.arange(12) % 2
+    model = LHTClassifier(max_categories=2).fit(frame, y, sample_weight=weight)
+    assert model.columns_.categories[0] == Category(0, ("c",), ("a", "b"))
+    copies = frame.loc[np.repeat(np.arange(12), weight)]
+    copied = LHTClassifier(max_categories=2).fit(copies, np.repeat(y, weight))
+    assert copied.columns_ == model.columns_
+
+
 def test_ten_thousand_categories_do_not_exhaust_the_memory():
     rng = np.random.default_rng(0)
     values = np.char.add("user", rng.integers(0, 10_000, 20_000).astype(str))

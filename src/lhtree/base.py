@@ -111,7 +111,7 @@ class HyperplaneTrees(CallbackSupportMixin, RowReader, ClassifierMixin, BaseEsti
         return self
 
     def _fit(self, X, y, sample_weight, n_old, progress):
-        X, y = self._validate(X, y, reset=n_old == 0)
+        X, y = self._validate(X, y, reset=n_old == 0, sample_weight=sample_weight)
         check_classification_targets(y)
         classes, code = np.unique(y, return_inverse=True)
         if n_old:

@@ -116,20 +116,31 @@ class Columns:
 
 
 def find_columns(
-    X: Any, categorical_features: Any, max_categories: int | None, feature_names: Sequence[str]
+    X: Any,
+    categorical_features: Any,
+    max_categories: int | None,
+    feature_names: Sequence[str],
+    weight: Floats | None = None,
 ) -> Columns:
-    """Return how the columns of training rows are to be encoded."""
+    """Return how the columns of training rows are to be encoded.
+
+    Rows count by their weight, None: once each; one of weight 0 says nothing of its columns.
+    """
+    if weight is not None and not weight.all():
+        X, weight = frames.take_rows(X, np.flatnonzero(weight)), weight[weight > 0]
     columns = frames.split_columns(X)
     found = []
     for j in resolve_categorical(categorical_features, columns, feature_names):
         code, values = frames.read_categories(columns[j])
-        count = np.bincount(code[code >= 0], minlength=len(values))
+        is_present = code >= 0
+        counts = None if weight is None else weight[is_present]
+        count = np.bincount(code[is_present], counts, minlength=len(values))
         found.append(_choose_values(j, values, count, max_categories))
     return Columns(len(columns), tuple(found))
 
 
 def _choose_values(
-    feature: int, values: list[Value], count: Ints, max_categories: int | None
+    feature: int, values: list[Value], count: NDArray[Any], max_categories: int | None
 ) -> Category:
     """Keep the most frequent categories, the first of equal ones, in their own order."""
     seen = [k for k in _sort(values) if count[k] > 0]

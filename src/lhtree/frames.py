@@ -35,6 +35,11 @@ def split_columns(X: Any) -> list[Any]:
     return [X[:, j] for j in range(X.shape[1])]
 
 
+def take_rows(X: Any, number: NDArray[Any]) -> Any:
+    """Return some rows of a frame or of an array in its own form."""
+    return X.iloc[number] if _is_of(X, "pandas", "DataFrame") else X[number]
+
+
 def is_numeric(X: Any) -> bool:
     """Whether a frame holds nothing but the plain numbers that NumPy reads at once."""
     if not _is_of(X, "pandas", "DataFrame"):

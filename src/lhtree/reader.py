@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from lhtree import _core, parameters, sparse
 from lhtree.columns import Columns, find_columns
 from lhtree.frames import is_frame, is_numeric
+from lhtree.weights import resolve_sample_weight
 
 SMALL_INPUT = 2**16  # numbers; for more, scikit-learn's own checks are as fast
 
@@ -28,10 +29,11 @@ class RowReader:
         tags.input_tags.sparse = True
         return tags
 
-    def _validate(self, X, *y, reset=False):
+    def _validate(self, X, *y, reset=False, sample_weight=None):
         """Return the table that the trees see, in C order, and `y`.
 
-        NaN stays where a value is missing; what is so already is not copied.
+        NaN stays where a value is missing; what is so already is not copied. The weights
+        are those of training rows, by which categories are counted.
         """
         options = {
             "dtype": [np.float64, np.float32],
@@ -40,7 +42,7 @@ class RowReader:
             "accept_sparse": ["csr", "csc", "coo"],
         }
         if self._needs_encoding(X, reset):
-            table = self._encode(X, reset)
+            table = self._encode(X, reset, sample_weight)
             check = check_X_y if y else check_array
             checked = check(table, *y, **options, estimator=self)
         else:
@@ -66,14 +68,18 @@ class RowReader:
         is_told = is_asked if is_training else not self.columns_.is_plain
         return is_told or (is_frame(X) and not is_numeric(X))
 
-    def _encode(self, X, is_training):
+    def _encode(self, X, is_training, sample_weight):
         if not is_frame(X):
             X = X if hasattr(X, "dtype") else np.asarray(X, dtype=object)
             X = check_array(X, dtype=None, ensure_all_finite=False, estimator=self)
         validate_data(self, X, reset=is_training, skip_check_array=True)
         if is_training:
             self.columns_ = find_columns(
-                X, self.categorical_features, self.max_categories, self._name_features()
+                X,
+                self.categorical_features,
+                self.max_categories,
+                self._name_features(),
+                resolve_sample_weight(sample_weight, len(X)),
             )
         return self.columns_.encode(X, self._name_features())
 
