@@ -1,17 +1,19 @@
-"""Tables as they come: frames, missing values, other units and outliers.
+"""Tables as they come: frames, missing values, other units, outliers, out-of-bag estimates.
 
 Usage::
 
-    LHTREE_DATA=folder python -m benchmarks.robustness [--seeds 0 1] [--members 25]
+    LHTREE_DATA=folder python -m benchmarks.robustness [--seeds 0 1 2] [--tasks holes oob]
 
-Each measurement is one JSON line in ``benchmarks/results/robustness.jsonl``, written at
-once; a second start skips what is there. The page ``docs/results/robustness.md`` is made
-from all lines. Accuracies are those of test rows, which nothing is tuned on.
+Forests have their defaults. Each measurement is one JSON line in
+``benchmarks/results/robustness.jsonl``, written at once; a second start skips what is
+there. The page ``docs/results/robustness.md`` is made from all lines. Accuracies are those
+of test rows, which nothing is tuned on.
 """
 
 import argparse
 import json
 import os
+import time
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
@@ -25,6 +27,7 @@ from sklearn.impute import SimpleImputer
 from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
 
+from benchmarks import lines
 from lhtree import LHForestClassifier
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -32,11 +35,18 @@ LINES = ROOT / "benchmarks" / "results" / "robustness.jsonl"
 PAGE = ROOT / "docs" / "results" / "robustness.md"
 FRAMES = ("car_evaluation", "breast_cancer_wisconsin", "mixed", "connect4")
 TABLES = ("segment", "spambase", "satimage")
+SMALL = (  # the default forest has 100 members
+    "acute_inflammation_1", "acute_inflammation_2", "balance_scale", "banknote",
+    "blood_transfusion", "breast_cancer_wisconsin", "car_evaluation", "climate_crashes",
+    "eeg_eye_state", "magic", "pendigits", "rice", "satimage", "seeds", "segment", "sonar",
+    "spambase", "wdbc", "wine", "wine_red", "wine_white",
+)  # fmt: skip
 TITLES = {
     "frame": "Frames as they are, and prepared by hand (one-hot, median)",
     "holes": "30 % of the values removed",
     "units": 'Columns times powers of ten, `contrast="standardized"`',
     "outliers": "Ten values of 1e6 times the range",
+    "oob": "Out-of-bag estimate and accuracy on test rows",
 }
 Split = tuple[pd.DataFrame, pd.DataFrame, pd.Series, pd.Series]
 
@@ -131,53 +141,73 @@ def measure_outliers(parts: Split, forest: BaseEstimator, seed: int) -> dict[str
     }
 
 
-def measure(task: str, name: str, seed: int, n_members: int) -> dict[str, float]:
-    """Return what one line says."""
-    forest = LHForestClassifier(n_members, random_state=0)
+def measure_left_out(parts: Split, forest: BaseEstimator) -> dict[str, float]:
+    """Compare the out-of-bag estimate with the accuracy on test rows."""
+    train, test, y_train, y_test = parts
+    forest.set_params(oob_score=True).fit(train, y_train)
+    result = {"out of bag": forest.oob_score_, "test": forest.score(test, y_test)}
+    return result | {"difference": result["out of bag"] - result["test"]}
+
+
+def measure(task: str, name: str, seed: int) -> tuple[int, dict[str, float]]:
+    """Return the number of members and what one line says."""
+    forest = LHForestClassifier(random_state=0)
     parts = split(name, seed)
-    if task == "frame":
-        return measure_frame(parts, forest)
-    measures = {"holes": measure_holes, "units": measure_units, "outliers": measure_outliers}
-    return measures[task](parts, forest, seed)
+    if task in ("frame", "oob"):
+        result = (measure_frame if task == "frame" else measure_left_out)(parts, forest)
+    else:
+        of = {"holes": measure_holes, "units": measure_units, "outliers": measure_outliers}
+        result = of[task](parts, forest, seed)
+    return forest.n_estimators_, result
 
 
-def list_work(seeds: list[int]) -> Iterator[tuple[str, str, int]]:
-    """Yield task, data set and seed of every line."""
+def list_work(seeds: list[int], tasks: list[str]) -> Iterator[tuple[str, str, int]]:
+    """Yield task, data set and seed of every line; connect4, the largest, once and last."""
+    names = {"frame": FRAMES[:-1], "oob": SMALL}
     for seed in seeds:
-        yield from (("frame", name, seed) for name in FRAMES[:-1])
-        for task in ("units", "outliers", "holes"):
-            yield from ((task, name, seed) for name in TABLES)
-        yield "frame", FRAMES[-1], seed
+        for task in tasks:
+            yield from ((task, name, seed) for name in names.get(task, TABLES))
+    if "frame" in tasks:
+        yield "frame", FRAMES[-1], 0
 
 
 def read_lines() -> list[dict[str, Any]]:
-    """Return the lines that are there."""
+    """Return the measurements that are there."""
     if not LINES.exists():
         return []
-    return [json.loads(line) for line in LINES.read_text(encoding="utf-8").splitlines()]
+    every = [json.loads(line) for line in LINES.read_text(encoding="utf-8").splitlines()]
+    return [line for line in every if "task" in line]
 
 
-def write_page(lines: list[dict[str, Any]]) -> None:
+def write_row(name: str, group: list[dict[str, Any]], columns: list[str]) -> str:
+    """Return a row of a table: means over the seeds."""
+    members = "/".join(map(str, sorted({line["members"] for line in group})))
+    means = [f"{100 * np.mean([line['result'][key] for line in group]):.2f}" for key in columns]
+    return f"| {name} | {members} | {len(group)} | " + " | ".join(means) + " |"
+
+
+def write_page(measured: list[dict[str, Any]]) -> None:
     """Make the page from the lines: means over the seeds."""
     text = ["# Robustness", "", "Made by `python -m benchmarks.robustness` from its lines."]
-    text += ["Accuracy on test rows in percent, means over random 80/20 splits.", ""]
+    text += ["Default forests; accuracy on test rows in percent, means over 80/20 splits.", ""]
     for task, title in TITLES.items():
-        groups: dict[tuple[str, int], list[dict[str, float]]] = defaultdict(list)
-        for line in lines:
+        groups: dict[str, list[dict[str, Any]]] = defaultdict(list)
+        for line in measured:
             if line["task"] == task:
-                groups[line["data"], line["members"]].append(line["result"])
+                groups[line["data"]].append(line)
         if not groups:
             continue
-        columns = list(next(iter(groups.values()))[0])
+        columns = list(next(iter(groups.values()))[0]["result"])
         text += [
             f"## {title}",
             "",
             "| data set | members | splits | " + " | ".join(columns) + " |",
         ]
         text.append("| --- | --- | --- |" + " --- |" * len(columns))
-        for (name, n_members), results in groups.items():
-            means = [f"{100 * np.mean([each[key] for each in results]):.2f}" for key in columns]
-            text.append(f"| {name} | {n_members} | {len(results)} | " + " | ".join(means) + " |")
+        text += [write_row(name, group, columns) for name, group in groups.items()]
+        if task == "oob":
+            every = [line for group in groups.values() for line in group]
+            text.append(write_row("**mean**", every, columns))
         text.append("")
     PAGE.parent.mkdir(parents=True, exist_ok=True)
     PAGE.write_text("\n".join(text), encoding="utf-8")
@@ -186,24 +216,24 @@ def write_page(lines: list[dict[str, Any]]) -> None:
 def main() -> None:
     """Measure what is missing and write the page."""
     parser = argparse.ArgumentParser(description="Measure accuracy on tables as they come.")
-    parser.add_argument("--seeds", type=int, nargs="+", default=[0])
-    parser.add_argument("--members", type=int, default=25)
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
+    parser.add_argument("--tasks", nargs="+", default=list(TITLES), choices=list(TITLES))
     arguments = parser.parse_args()
     if "LHTREE_DATA" not in os.environ:
         parser.error("set LHTREE_DATA to the folder of the data sets")
-    lines = read_lines()
-    done = {(line["task"], line["data"], line["seed"], line["members"]) for line in lines}
     LINES.parent.mkdir(parents=True, exist_ok=True)
-    for task, name, seed in list_work(arguments.seeds):
-        if (task, name, seed, arguments.members) in done:
-            continue
-        result = measure(task, name, seed, arguments.members)
-        line = {"task": task, "data": name, "seed": seed, "members": arguments.members}
+    done = {(line["task"], line["data"], line["seed"]) for line in read_lines()}
+    missing = [x for x in list_work(arguments.seeds, arguments.tasks) if x not in done]
+    run = lines.start_run(LINES) if missing else 0
+    for task, name, seed in missing:
+        started = time.perf_counter()
+        n_members, result = measure(task, name, seed)
+        line = {"run": run, "task": task, "data": name, "seed": seed, "members": n_members}
+        line["seconds"] = round(time.perf_counter() - started, 1)
         line["result"] = {key: round(value, 6) for key, value in result.items()}
-        with LINES.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(line) + "\n")
+        lines.append(LINES, line)
         print(json.dumps(line), flush=True)
-        write_page(read_lines())
+    write_page(read_lines())
 
 
 if __name__ == "__main__":
