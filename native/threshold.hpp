@@ -36,11 +36,12 @@ inline double find_impurity(double purity, LeftSide whole) {
   return (whole.target - purity) / whole.all;
 }
 
-/// The same from the weights on its left; neither side may be empty.
+/// The same from the weights on its left. A side that holds rows may weigh nothing, if
+/// weights are so far apart that sums lose the small ones; its share then counts nothing.
 inline double find_impurity(LeftSide left, LeftSide whole) {
   const double right = whole.all - left.all, right_target = whole.target - left.target;
-  return find_impurity(left.target * left.target / left.all + right_target * right_target / right,
-                       whole);
+  const double right_purity = right > 0.0 ? right_target * right_target / right : 0.0;
+  return find_impurity(left.target * left.target / left.all + right_purity, whole);
 }
 
 inline LeftSide sum_left(const Scores& scores, double threshold) {

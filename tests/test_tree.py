@@ -423,3 +423,14 @@ def test_nobody_can_change_a_forest():
     mine[0] = 10**6
     assert_array_equal(copy.left, forest.left)
     assert_array_equal(copy.apply(Z, n_threads=0), forest.apply(Z))
+
+
+@pytest.mark.parametrize("is_alone", [True, False])
+def test_rows_that_sums_of_weights_lose_are_still_split(is_alone):
+    Z = np.array([[0.0], [0.0], [1.0], [2.0]])
+    is_target = np.array([True, False, True, False])
+    weight = np.array([2.0**60, 2.0**60, 1, 1])
+    rules = reference.Rules(threshold="gini", axes=is_alone, n_planes=int(not is_alone))
+    native = grow(Z, is_target, weight, rules)
+    assert native.left[0] == 1
+    assert_same_tree(native, grow_reference(Z, is_target, weight, rules), exact=True)
