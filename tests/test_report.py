@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse
 from numpy.testing import assert_allclose
 from sklearn import metrics as sk
 from sklearn.datasets import load_digits, load_wine
@@ -66,6 +67,23 @@ def read_data(path):
 
 
 # What the page says
+
+
+@pytest.mark.parametrize("form", ["csr_array", "csc_array", "coo_array", "coo_matrix"])
+def test_a_sparse_table_is_reported_without_a_dense_copy(form, tmp_path, monkeypatch):
+    X = scipy.sparse.random_array((200, 30), density=0.1, rng=0)
+    y = np.ravel(X.sum(axis=1) > 1.5)
+    model = LHTClassifier().fit(X, y)
+    dense = write_report(model, X.toarray(), y, tmp_path / "dense.html", max_rows=3)
+    most = []
+    encode = type(model).encode_rows
+    monkeypatch.setattr(type(model), "encode_rows", lambda m, x: most.append(x) or encode(m, x))
+    monkeypatch.setattr(lhtree.report, "MOST_COUNTED", 20)
+    table = getattr(scipy.sparse, form)(X)
+    sparse = write_report(model, table, y, tmp_path / "sparse.html", max_rows=3)
+    assert max(part.shape[0] for part in most) < 30
+    assert f"{len(y):,} rows" in sparse.read_text(encoding="utf-8")
+    assert dense.stat().st_size > 0
 
 
 def test_metrics_are_scikit_learns():

@@ -81,15 +81,15 @@ def write_report(
     if title is not None and not isinstance(title, str):
         raise TypeError(f"title must be a string or None, got {title!r}.")
     place = _check_path(path)
-    table = model.encode_rows(X)
-    labels = reading.check_labels(model, y, len(table))
+    probability = model.predict_proba(X)
+    labels = reading.check_labels(model, y, len(probability))
     code, predicted = (np.searchsorted(model.classes_, y) for y in (labels, model.predict(X)))
-    answers = Answers(code, predicted, model.predict_proba(X))
+    answers = Answers(code, predicted, probability)
     number = rows.choose_rows(code, predicted, max_rows)
     shown = list(model.forest_)[:max_trees]
-    data = _collect_data(model, X, table, answers, number, shown)
+    data = _collect_data(model, X, answers, number, shown)
     metrics = find_metrics(answers)
-    context = _collect_context(model, title, metrics, len(table), len(number), len(shown))
+    context = _collect_context(model, title, metrics, len(code), len(number), len(shown))
     write_atomically(place, render(context, data))
     return place
 
@@ -107,11 +107,11 @@ def _check_path(path: str | os.PathLike[str]) -> Path:
 
 
 def _collect_data(
-    model: Any, X: Any, table: Any, answers: Answers, number: Ints, shown: list[Any]
+    model: Any, X: Any, answers: Answers, number: Ints, shown: list[Any]
 ) -> dict[str, Any]:
     """Return what the scripts of the page read."""
-    counted = _choose_counted(len(table), number)
-    Z = reading.standardize(model.forest_, table[counted])
+    counted = _choose_counted(len(answers.code), number)
+    Z = reading.standardize(model.forest_, model.encode_rows(rows.take_rows(X, counted)))
     code, position = answers.code[counted], np.searchsorted(counted, number)
     return {
         "classes": [str(label) for label in model.classes_],

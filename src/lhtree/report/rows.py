@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 
 from lhtree.explain import Explanation, explain_rows, nearest_counterfactual, reading
 from lhtree.explain.counterfactual import can_be_proven
@@ -74,11 +75,13 @@ def describe_rows(model: Any, X: Any, answers: Answers, number: Ints) -> list[di
 
 
 def take_rows(X: Any, number: Ints) -> Any:
-    """Return some rows of a table in its own form."""
+    """Return some rows of a table in its own form; those of a sparse one as an array."""
     if hasattr(X, "iloc"):
         return X.iloc[number]
     if hasattr(X, "columns") and hasattr(X, "__getitem__"):  # polars
         return X[number.tolist()]
+    if issparse(X):  # not every kind of sparse array has rows to take
+        return X.tocsr()[number].toarray()
     return (X if hasattr(X, "shape") else np.asarray(X))[number]
 
 
