@@ -302,6 +302,17 @@ def test_models_of_frames_survive_copies(tmp_path):
         assert_array_equal(copy.predict_proba(frame), model.predict_proba(frame))
 
 
+def test_categories_of_the_same_text_are_one(tmp_path):
+    day = pd.Timestamp("2026-01-01")
+    values = [day, str(day), "other", None] * 5
+    frame = pd.DataFrame({"day": pd.Categorical(values, categories=[day, str(day), "other"])})
+    model = LHTClassifier().fit(frame, [0, 0, 1, 1] * 5)
+    assert model.columns_.categories == (Category(0, (str(day), "other")),)
+    assert_array_equal(model.encode_rows(frame.iloc[:4]), [[1, 0], [1, 0], [0, 1], [0, 0]])
+    lhtree.save(model, tmp_path / "model.safetensors")
+    assert lhtree.load(tmp_path / "model.safetensors").columns_ == model.columns_
+
+
 def test_warm_start_keeps_the_categories():
     frame, y = make_frame()
     model = LHForestClassifier(2, warm_start=True, random_state=0).fit(frame, y)

@@ -70,7 +70,10 @@ def read_numbers(column: Any) -> Floats:
 
 
 def read_categories(column: Any) -> tuple[Ints, list[Value]]:
-    """Return the number of each row's category, -1 if it is missing, and the categories."""
+    """Return the number of each row's category, -1 if it is missing, and the categories.
+
+    Values that are the same as plain data, such as a date and its text, are one category.
+    """
     if _is_of(column, "pandas", "Series"):
         code, values = _read_pandas(column)
     elif _is_of(column, "polars", "Series"):
@@ -79,7 +82,10 @@ def read_categories(column: Any) -> tuple[Ints, list[Value]]:
         code, values = _read_objects(column)
     else:
         code, values = _read_array(column)
-    return np.asarray(code, dtype=np.int64), [to_value(value) for value in values]
+    number: dict[Value, int] = {}
+    number_of = [number.setdefault(to_value(value), len(number)) for value in values]
+    # One more place at the end, where the code of a missing category points to.
+    return np.array([*number_of, -1], dtype=np.int64)[code], list(number)
 
 
 def to_value(value: Any) -> Value:
