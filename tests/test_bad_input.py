@@ -147,7 +147,7 @@ def test_sample_weight(weight, error, message):
         (X, np.linspace(0, 1, 20), "Unknown label type: continuous"),
         (X, np.where(Y > 0, Y, np.nan), "Input y contains NaN"),
         (X.astype(complex), Y, "Complex data not supported"),
-        (X.astype(str) + "x", Y, "could not convert string to float"),
+        (np.char.add(X.astype(str), "x"), Y, "could not convert string to float"),
     ],
 )
 def test_training_data(classifier, rows, labels, message):

@@ -271,6 +271,10 @@ WRONG_USAGE = {
     "fit wine.csv": "give -o to save the model",
     "fit wine.csv -o x": "give --target",
     "fit wine.csv -o x --target nope": "has no column 'nope'",
+    "fit wine.csv -o x --target cultiva": "it has 'cultivar'.",
+    "fit wine.csv -o x --target xyz": "'magnesium' and 9 more.",
+    "fit wine.csv -o x --target cultivar --cv 50": "one class has only 48",
+    "report wine.safetensors wine.csv -o x.html --target ash": "columns that the model reads",
     "fit wine.csv -o x --target cultivar --drop nope": "has no column 'nope'",
     "fit wine.csv -o nowhere/x --target cultivar": "the folder of nowhere/x does not exist",
     "fit wine.csv -o x --target cultivar --set beta": "--set takes NAME=VALUE",
@@ -336,10 +340,17 @@ def test_bad_tables_get_one_sentence_and_leave_files_alone(name, wine, tmp_path,
         ("predict wine.safetensors nowhere.csv", "No such file"),
         ("fit wine.csv --target cultivar -o . ", "directory"),
         ("fit wine.csv --target cultivar -o x --set beta=2", "beta must be a number from 0 to 1"),
-        ("fit gaps.csv --target cultivar -o x", "no label in 1 rows"),
+        ("fit gaps.csv --target cultivar -o x", "no label in 1 row;"),
+        ("fit wine.csv --target alcohol -o x", "fractions in its column 'alcohol'"),
+        ("fit wine.csv --target cultivar --test nowhere.csv", "nowhere.csv: No such file"),
+        ("fit header.csv --target cultivar -o x", "header.csv has no rows"),
+        ("fit empty.libsvm -o x", "empty.libsvm"),
+        ("report wine.safetensors header.csv --target cultivar -o x.html", "no rows"),
     ],
 )
 def test_other_errors_exit_with_1(line, said, wine, capsys):
+    wine[:0].to_csv("header.csv", index=False)
+    Path("empty.libsvm").write_bytes(b"")
     wine.assign(cultivar=wine["cultivar"].where(wine.index > 0)).to_csv("gaps.csv", index=False)
     assert run(shlex.split(line)) == 1
     err = capsys.readouterr().err

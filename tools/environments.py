@@ -9,7 +9,8 @@ Usage::
 
 Each environment is new. What users need (the dependencies and the extras that `test`
 includes) is held at its bound; the tools of the tests themselves (pytest, mypy, ruff, ...)
-are as new as possible in both. Arguments after ``--`` go to pytest.
+are as new as possible in both. Warnings are errors, except deprecations in the oldest
+environment. Arguments after ``--`` go to pytest.
 """
 
 import argparse
@@ -22,6 +23,9 @@ import venv
 from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parents[1]
+
+# Old packages call what newer ones below them, which nothing holds back, have deprecated.
+OF_OLD_PACKAGES = ["-o", "filterwarnings=error\nignore::DeprecationWarning"]
 
 
 def list_requirements() -> list[str]:
@@ -54,6 +58,7 @@ def examine(which: str, folder: Path, pytest_arguments: list[str]) -> int:
         constraints = folder / "oldest.txt"
         constraints.write_text("\n".join(map(pin_oldest, list_requirements())) + "\n", "utf-8")
         install += ["--constraint", constraints]
+        pytest_arguments = [*OF_OLD_PACKAGES, *pytest_arguments]
     else:
         install += ["--upgrade", "--upgrade-strategy", "eager"]
     return run(*install, ".[test]") or run(python, "-m", "pytest", "-q", *pytest_arguments)

@@ -16,17 +16,26 @@ from sklearn.model_selection import StratifiedKFold
 
 import lhtree
 from lhtree import LHForestClassifier, LHTClassifier
-from lhtree.cli.models import check_target, read_labelled, score, split_target
+from lhtree.cli.models import check_rows, check_target, read_labelled, score, split_target
 from lhtree.cli.screen import (
     AsJson,
     Examples,
     add_row,
+    count,
     get_console,
     make_table,
     print_json,
     show_progress,
 )
-from lhtree.cli.tables import DataFile, DataFormat, Format, Source, read_frame, read_libsvm
+from lhtree.cli.tables import (
+    DataFile,
+    DataFormat,
+    Format,
+    Source,
+    TableError,
+    read_frame,
+    read_libsvm,
+)
 
 EXAMPLES = Examples(
     "lhtree fit wine.csv --target cultivar -o wine.safetensors",
@@ -81,7 +90,9 @@ def fit(
         raise typer.BadParameter(f"the folder of {output} does not exist; make it first.")
     classifier = make_classifier(model, settings or [], seed, jobs)
     source = Source.find(data, data_format)
+    test_source = None if test is None else find_test(test)
     X, y, row_weight = read_rows(source, target, drop or [], weight)
+    check_classes(source, target, y, cv)
     result: dict[str, Any] = {"rows": len(y), "columns": describe_columns(X)}
     if not as_json:
         print_columns(source, result, get_console())
@@ -89,8 +100,7 @@ def fit(
         result["cv"] = cross_validate(classifier, X, y, row_weight, cv)
     with show_progress("growing trees"):
         classifier.fit(X, y, row_weight)
-    if test is not None:
-        test_source = Source.find(test)
+    if test_source is not None:
         result["test"] = score(classifier, *read_labelled(classifier, test_source, target))
     if output is not None:
         lhtree.save(classifier, output)
@@ -143,6 +153,30 @@ def read_rows(
     return X, y, None if weight is None else frame[weight].to_numpy()
 
 
+def find_test(name: str) -> Source:
+    """Return the table to score on, which must be there before a long fit begins."""
+    source = Source.find(name)
+    with source.open():
+        return source
+
+
+def check_classes(source: Source, target: str | None, y: Any, n_folds: int | None) -> None:
+    """Refuse labels that are no classes, or too few for the folds."""
+    check_rows(source, y)
+    name = "labels" if target is None else f"column {target!r}"
+    if y.dtype.kind == "f" and (y != np.floor(y)).any():
+        raise TableError(
+            f"{source} has numbers with fractions in its {name}, but lhtree learns classes; "
+            "name a column of labels, or make classes of the numbers first."
+        )
+    n_least = int(np.unique(y, return_counts=True)[1].min())
+    if n_folds is not None and n_folds > n_least:
+        raise typer.BadParameter(
+            f"--cv {n_folds} needs {n_folds} rows of each class, but one class has only "
+            f"{n_least}; use fewer folds or merge rare classes."
+        )
+
+
 def describe_columns(X: Any) -> list[dict[str, Any]]:
     """Return name, kind and gaps of each column of a frame."""
     if not isinstance(X, pd.DataFrame):
@@ -163,7 +197,8 @@ def describe_columns(X: Any) -> list[dict[str, Any]]:
 def print_columns(source: Source, result: dict[str, Any], console: Console) -> None:
     """Show what was guessed of the table."""
     columns = result["columns"]
-    console.print(f"{result['rows']} rows, {len(columns)} columns in {source}", markup=False)
+    n_rows, n_columns = count(result["rows"], "row"), count(len(columns), "column")
+    console.print(f"{n_rows}, {n_columns} in {source}", markup=False)
     table = make_table("column", "read as", "missing", right=("missing",))
     for column in columns[:MOST_COLUMNS]:
         add_row(table, column["name"], column["kind"], column["missing"] or "-")
@@ -200,8 +235,8 @@ def cross_validate(model: Any, X: Any, y: Any, weight: Any, n_folds: int) -> dic
 def print_scores(model: Any, result: dict[str, Any], console: Console) -> None:
     """Show what came out."""
     console.print(
-        f"{type(model).__name__}: {len(model.trees_)} trees, {model.get_n_leaves()} leaves, "
-        f"depth {model.get_depth()}",
+        f"{type(model).__name__}: {count(len(model.trees_), 'tree')}, "
+        f"{count(model.get_n_leaves(), 'leaf', 'leaves')}, depth {model.get_depth()}",
         markup=False,
     )
     if "cv" in result:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 from sklearn.metrics import accuracy_score, balanced_accuracy_score, log_loss
 
 import lhtree
+from lhtree.cli.screen import count
 from lhtree.cli.tables import (
     Format,
     Source,
@@ -20,6 +22,7 @@ from lhtree.cli.tables import (
     check_columns,
     iterate_frames,
     iterate_libsvm,
+    list_few,
     read_frame,
     read_libsvm,
 )
@@ -79,9 +82,20 @@ def _read_unnamed(model: Any, source: Source) -> Any:
 def read_labelled(model: Any, source: Source, target: str | None) -> tuple[Any, Any]:
     """Read rows and their labels for a model that is fitted."""
     if source.format == Format.libsvm:
-        return read_libsvm(source, model.n_features_in_)
+        X, y = read_libsvm(source, model.n_features_in_)
+    else:
+        X, y = _read_labelled_frame(model, source, check_target(target))
+    check_rows(source, y)
+    return X, y
+
+
+def _read_labelled_frame(model: Any, source: Source, target: str) -> tuple[Any, Any]:
     names, text = list_columns(model), list_text(model)
-    target = check_target(target)
+    if names and target in names:
+        raise typer.BadParameter(
+            f"--target {target} is one of the columns that the model reads; "
+            "name that of the class labels."
+        )
     if any(isinstance(label, str) for label in model.classes_):
         text = [*text, target]  # "true" and "007" stay what they are
     X, y = split_target(source, read_frame(source, text), target)
@@ -89,6 +103,12 @@ def read_labelled(model: Any, source: Source, target: str | None) -> tuple[Any, 
         return X.to_numpy(dtype=np.float64), y
     check_columns(source, list(X.columns), names)
     return X[names], y
+
+
+def check_rows(source: Source, y: Any) -> None:
+    """Demand at least one row."""
+    if len(y) == 0:
+        raise TableError(f"{source} has no rows.")
 
 
 def check_target(target: str | None) -> str:
@@ -102,13 +122,15 @@ def split_target(
     source: Source, frame: Any, target: str, dropped: Sequence[str] = ()
 ) -> tuple[Any, Any]:
     """Return the features and the labels of a table."""
+    known = list(frame.columns)
     for name in (target, *dropped):
-        if name not in frame.columns:
-            known = ", ".join(map(repr, list(frame.columns)[:10]))
-            raise typer.BadParameter(f"{source} has no column {name!r}; it has {known}.")
+        if name not in known:
+            names = list_few(get_close_matches(name, known) or known)
+            raise typer.BadParameter(f"{source} has no column {name!r}; it has {names}.")
     y = frame[target]
     if n_missing := int(y.isna().sum()):
-        raise TableError(f"{source} has no label in {n_missing} rows; remove or label them.")
+        rows = count(n_missing, "row")
+        raise TableError(f"{source} has no label in {rows}; remove or label them.")
     return frame.drop(columns=[target, *dropped]), y.to_numpy()
 
 
@@ -150,8 +172,6 @@ def match_labels(model: Any, y: Any) -> Any:
 
 def score(model: Any, X: Any, y: Any) -> dict[str, Any]:
     """Return how well a model answers rows whose labels are known."""
-    if len(y) == 0:
-        raise TableError("there are no rows to score the model on.")
     code, classes = find_codes(model, y), np.arange(len(model.classes_))
     predicted = find_codes(model, model.predict(X))
     is_known = bool((code >= 0).all())

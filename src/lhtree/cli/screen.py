@@ -74,6 +74,11 @@ def add_row(table: Table, *cells: object) -> None:
     table.add_row(*(Text(str(cell)) for cell in cells))
 
 
+def count(n: int, one: str, many: str | None = None) -> str:
+    """Return a number of things in words."""
+    return f"{n} {one if n == 1 else many or one + 's'}"
+
+
 @contextmanager
 def show_progress(task: str, total: float | None = None) -> Iterator[Progress]:
     """Show a bar on standard error while the block runs, if that is a terminal.

@@ -24,6 +24,7 @@ from sklearn.datasets import load_svmlight_file
 HEAD_BYTES = 1 << 20  # of a CSV file, from which types are guessed
 BLOCK_BYTES = 8 << 20  # of a text file, read at a time
 BLOCK_ROWS = 1 << 16  # of any other
+MOST_NAMES = 5  # in a message
 
 
 class Format(StrEnum):
@@ -280,11 +281,16 @@ def _check_names(source: Source, names: Sequence[str]) -> None:
 def check_columns(source: Source, names: Sequence[str], wanted: Sequence[str]) -> None:
     """Name the columns that a table lacks."""
     if missing := [name for name in wanted if name not in names]:
-        more = f" and {len(missing) - 5} more" if len(missing) > 5 else ""
         raise TableError(
             f"{source} lacks the column{'s' if len(missing) > 1 else ''} "
-            f"{', '.join(map(repr, missing[:5]))}{more}, which the model needs."
+            f"{list_few(missing)}, which the model needs."
         )
+
+
+def list_few(names: Sequence[str]) -> str:
+    """Return some names as a list in words; of many, how many more there are."""
+    few = ", ".join(map(repr, names[:MOST_NAMES]))
+    return few if len(names) <= MOST_NAMES else f"{few} and {len(names) - MOST_NAMES} more"
 
 
 # ---- writing
