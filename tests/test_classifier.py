@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
-from sklearn.datasets import load_iris, load_wine
+from sklearn.datasets import load_iris, load_wine, make_blobs
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.metrics import balanced_accuracy_score
 from sklearn.model_selection import GridSearchCV
@@ -170,6 +170,20 @@ def test_a_weight_of_zero_is_an_absent_row(blobs):
         assert_same_model(a, b)
 
 
+def test_a_class_of_weight_zero_is_absent():
+    X, y = make_blobs(300, n_features=3, centers=4, cluster_std=4.0, random_state=0)
+    names = np.array(["d", "b", "a", "c"])[y]
+    is_kept = names != "b"
+    for model in (LHTClassifier(), LHForestClassifier(3, random_state=0)):
+        expected = clone(model).fit(X[is_kept], names[is_kept]).predict(X)
+        weighted = clone(model).fit(X, names, sample_weight=is_kept)
+        assert_array_equal(weighted.classes_, ["a", "c", "d"])
+        assert_array_equal(weighted.predict(X), expected)
+        by_class = clone(model).set_params(class_weight={"b": 0}).fit(X, names)
+        assert_array_equal(by_class.classes_, ["a", "c", "d"])
+        assert "b" not in by_class.predict(X)
+
+
 @pytest.mark.parametrize("value", [0.1, 0.3, 2.5, 1e-30])
 def test_one_weight_for_all_is_none(blobs, value):
     X, y = blobs
@@ -224,13 +238,6 @@ def test_balanced_classes_weigh_alike(blobs):
     assert_allclose(tree.weight_sum[0], 220)
     model = LHForestClassifier(3, class_weight="balanced_subsample", random_state=0).fit(X, y)
     assert_allclose([tree.share[0] for tree in model.trees_], 1 / 3)
-
-
-def test_class_weight_zero_leaves_a_class_out(blobs):
-    X, y = blobs
-    model = LHTClassifier(class_weight={1: 0}).fit(X, y)
-    assert_array_equal(model.classes_, [0, 1, 2])
-    assert 1 not in model.predict(X)
 
 
 def test_out_of_bag_votes_come_from_members_that_left_a_row_out(blobs):

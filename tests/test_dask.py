@@ -102,6 +102,20 @@ def test_integer_weights_give_the_trees_of_a_local_fit(client, bootstrap):
     assert list_differences(local.forest_, model.forest_) == []
 
 
+@pytest.mark.parametrize("class_weight", [None, {"b": 0}])
+def test_classes_of_weight_zero_are_absent(client, class_weight):
+    X, y = make_integers()
+    y = np.where(np.arange(len(y)) % 7 == 0, "ab", y)  # between the others
+    weight = (y != "ab") * np.random.default_rng(2).integers(0, 4, len(X))
+    parameters = {**DEFAULT, "random_state": 1, "standardize": False, "class_weight": class_weight}
+    local = lhtree.LHForestClassifier(**parameters).fit(X, y, weight)
+    model = ld.LHForestClassifier(row_limit=ROW_LIMIT, **parameters)
+    model.fit(spread(X, 150), spread(y, 150), spread(weight, 150))
+    assert "ab" not in model.classes_
+    np.testing.assert_array_equal(model.classes_, local.classes_)
+    assert list_differences(local.forest_, model.forest_) == []
+
+
 @pytest.mark.parametrize("parameters", [PAPER, DEFAULT])
 @pytest.mark.parametrize("class_weight", [None, "balanced_subsample"])
 def test_rounding_changes_no_prediction(client, parameters, class_weight):

@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from lhtree import _core, calibration, members, parameters, shrinkage, sparse
 from lhtree.progress import Progress
 from lhtree.reader import RowReader
-from lhtree.rows import LeftOut, TrainingRows, check_overflow, keep_positive, weigh_classes
+from lhtree.rows import LeftOut, check_overflow, gather_rows, weigh_classes
 from lhtree.tree import (
     CONTRASTS,
     NO_MAX_DEPTH,
@@ -113,19 +113,17 @@ class HyperplaneTrees(CallbackSupportMixin, RowReader, ClassifierMixin, BaseEsti
     def _fit(self, X, y, sample_weight, n_old, progress):
         X, y = self._validate(X, y, reset=n_old == 0, sample_weight=sample_weight)
         check_classification_targets(y)
-        classes, code = np.unique(y, return_inverse=True)
-        if n_old:
-            self._check_warm_start(X, classes)
         weight = resolve_sample_weight(sample_weight, X.shape[0])
-        number = np.arange(X.shape[0])
-        rows = keep_positive(TrainingRows(X, code.astype(np.int32), weight, number))
+        rows, classes = gather_rows(X, y, weight)
         is_named = hasattr(self, "feature_names_in_") or not self.columns_.is_plain
         names = self.columns_.name_columns(self._name_features()) if is_named else None
         check_overflow(rows.X, names, rows.weight_sum)
         n_weighted = rows.weight_sum  # class weights change no number of rows
         scale = self._find_scale(rows, n_old)
         if not self._balances_members:
-            rows = weigh_classes(rows, self.class_weight, classes)
+            rows, classes = weigh_classes(rows, self.class_weight, classes)
+        if n_old:
+            self._check_warm_start(X, classes)
         draw = self._find_draw(rows.n_rows, n_old)
         # With replacement, one row may be all that a member draws.
         check_overflow(rows.X, names, max(rows.weight_sum, draw.n_draws * rows.weight_max))

@@ -77,24 +77,31 @@ class LeftOut(NamedTuple):
         return np.pad(self.bits, ((0, n_silent), (0, 0)))
 
 
-def keep_positive(rows: TrainingRows) -> TrainingRows:
-    """Drop the rows that do not count."""
-    if rows.weight is None or rows.weight.all():
-        return rows
-    kept = rows.weight > 0
-    return TrainingRows(rows.X[kept], rows.code[kept], rows.weight[kept], rows.number[kept])
+def gather_rows(
+    X: Any, y: NDArray[Any], weight: Floats | None
+) -> tuple[TrainingRows, NDArray[Any]]:
+    """Return the rows that count and their classes: one of rows of weight 0 alone is none."""
+    number = np.arange(X.shape[0])
+    if weight is not None and not weight.all():
+        number = np.flatnonzero(weight)
+        X, y, weight = X[number], y[number], weight[number]
+    classes, code = np.unique(y, return_inverse=True)
+    return TrainingRows(X, code.astype(np.int32), weight, number), classes
 
 
-def weigh_classes(rows: TrainingRows, class_weight: Any, classes: NDArray[Any]) -> TrainingRows:
-    """Multiply the weights of the rows by those of their classes."""
+def weigh_classes(
+    rows: TrainingRows, class_weight: Any, classes: NDArray[Any]
+) -> tuple[TrainingRows, NDArray[Any]]:
+    """Multiply the weights of the rows by those of their classes; return those that count."""
     factor = find_class_weight(class_weight, classes, rows.code, rows.weight)
     if factor is None:
-        return rows
+        return rows, classes
     weight = factor[rows.code] * (1.0 if rows.weight is None else rows.weight)
     if not weight.any():
         raise ValueError(f"class_weight={class_weight!r} leaves no row with a positive weight.")
     check_range("class_weight times sample_weight", weight)
-    return keep_positive(rows._replace(weight=weight))
+    kept, found = gather_rows(rows.X, rows.code, weight)
+    return kept._replace(number=rows.number[kept.number]), classes[found]
 
 
 def check_overflow(X: Any, names: Sequence[str] | None, weight_sum: float) -> None:

@@ -67,7 +67,7 @@ def find_facts(surveys: Sequence[Survey], names: Sequence[str] | None) -> Facts:
     check_range("sample_weight", ends)
     unit = _find_unit(surveys, ends, int(count.sum()))
     sums = [survey.weight.sum() * survey.mean for survey in used]
-    return Facts(
+    facts = Facts(
         classes=classes,
         counts=count,
         weight=weight / unit,
@@ -79,6 +79,14 @@ def find_facts(surveys: Sequence[Survey], names: Sequence[str] | None) -> Facts:
         high=high,
         mean=np.sum(sums, axis=0) / weight.sum(),
     )
+    return keep_classes(facts, facts.largest > 0)
+
+
+def keep_classes(facts: Facts, is_kept: NDArray[np.bool_]) -> Facts:
+    """Drop classes whose rows do not count."""
+    of_class = ("classes", "weight", "smallest", "largest")
+    kept = {name: getattr(facts, name)[is_kept] for name in of_class}
+    return facts._replace(counts=facts.counts[:, is_kept], **kept)
 
 
 def _check_sizes(surveys: Sequence[Survey]) -> None:
@@ -118,8 +126,7 @@ def weigh_classes(facts: Facts, class_weight: Any) -> Floats | None:
     factor = find_class_factor(class_weight, facts.classes, facts.weight)
     if factor is None:
         return None
-    seen = facts.largest > 0
-    ends = np.concatenate([(factor * facts.smallest)[seen], (factor * facts.largest)[seen]])
+    ends = np.concatenate([factor * facts.smallest, factor * facts.largest])
     if not ends.any():
         raise ValueError(f"class_weight={class_weight!r} leaves no row with a positive weight.")
     check_range("class_weight times sample_weight", ends)

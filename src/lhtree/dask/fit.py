@@ -66,19 +66,19 @@ class DistributedRows:
 
     def weigh_classes(self, class_weight: Any) -> None:
         """Multiply the weights of the rows by those of their classes."""
-        self._factor = factor = known.weigh_classes(self.facts, class_weight)
+        factor = known.weigh_classes(self.facts, class_weight)
         if factor is None:
             return
-        self.n_rows = int(self.facts.counts[:, factor > 0].sum())
+        self.facts = known.keep_classes(self.facts, factor > 0)
+        self._factor = factor = factor[factor > 0]
+        self.n_rows = int(self.facts.counts.sum())
         self.weight_sum = float(self.facts.weight @ factor)
         self.weight_max = float(np.max(self.facts.largest * factor))
 
     def number(self) -> None:
         """Give numbers to the rows that count, and to their classes."""
-        factor, count = self._factor, self.facts.counts
-        counted = count if factor is None else count[:, factor > 0]
-        first = np.cumsum([0, *counted.sum(axis=1)])[:-1].tolist()
-        shared = (self.facts.classes, self.facts.unit, factor)
+        first = np.cumsum([0, *self.facts.counts.sum(axis=1)])[:-1].tolist()
+        shared = (self.facts.classes, self.facts.unit, self._factor)
         self.labels = self.cluster.start(
             passes.label_rows, self._y, self._weights, first, shared=shared
         )

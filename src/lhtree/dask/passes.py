@@ -170,14 +170,15 @@ def label_rows(
 ) -> Labels:
     """Code the classes of a partition's rows and weigh them; drop those that do not count."""
     label = np.asarray(y)
-    code = np.searchsorted(classes, label).astype(np.int32)
+    place = np.minimum(np.searchsorted(classes, label), len(classes) - 1)
+    code = place.astype(np.int32)
     values = None if weight is None else np.asarray(weight, dtype=np.float64) / unit
     if factor is not None:
         values = factor[code] * (1.0 if values is None else values)
     row = np.arange(len(label), dtype=np.uint32)
     if values is None:
         return Labels(row, code, None, first)
-    kept = values > 0
+    kept = (values > 0) & (classes[code] == label)
     return Labels(row[kept], code[kept], values[kept], first)
 
 
