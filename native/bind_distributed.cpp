@@ -96,6 +96,18 @@ TwoArrays measure(const AnyOrder<T>& X, const Doubles& mean, const Doubles& devi
   return to_arrays(run_pass([&] { return measure_nodes(table, nodes, request); }));
 }
 
+Segments read_ranges(const Longs& start, const Doubles& low, const Doubles& high,
+                     const Longs& bin_start, bool is_whole, std::size_t n_forms) {
+  const char* what = "the segments do not fit together";
+  check_starts(start, n_forms, low.size(), what);
+  demand(high.size() == low.size() && bin_start.size() == low.size() + 1 && bin_start(0) == 0,
+         what);
+  for (std::size_t s = 0; s < low.size(); ++s) demand(bin_start(s) < bin_start(s + 1), what);
+  demand(!is_whole || low.size() == n_forms, what);
+  for (std::size_t f = 0; is_whole && f < n_forms; ++f) demand(start(f) < start(f + 1), what);
+  return {start.data(), low.data(), high.data(), bin_start.data(), is_whole};
+}
+
 template <class T>
 TwoArrays bins(const AnyOrder<T>& X, const Doubles& mean, const Doubles& deviation, const Rows& row,
                const OptionalWeight& weight, const Longs& start, const Longs& middle,
@@ -106,14 +118,27 @@ TwoArrays bins(const AnyOrder<T>& X, const Doubles& mean, const Doubles& deviati
   const PartNodes nodes = read_nodes(row, weight, start, middle, X.shape(0));
   const Forms forms =
       read_forms(form_node, form_start, feature, form_weight, middle.size(), X.shape(1));
-  const char* what = "the segments do not fit together";
-  check_starts(segment_start, form_node.size(), low.size(), what);
-  demand(high.size() == low.size() && bin_start.size() == low.size() + 1 && bin_start(0) == 0,
-         what);
-  for (std::size_t s = 0; s < low.size(); ++s) demand(bin_start(s) < bin_start(s + 1), what);
-  const Segments segments{segment_start.data(), low.data(), high.data(), bin_start.data(),
-                          is_whole};
+  const Segments segments =
+      read_ranges(segment_start, low, high, bin_start, is_whole, form_node.size());
   return to_arrays(run_pass([&] { return count_bins(table, nodes, forms, segments); }));
+}
+
+template <class T>
+nb::tuple scores(const AnyOrder<T>& X, const Doubles& mean, const Doubles& deviation,
+                 const Rows& row, const OptionalWeight& weight, const Longs& start,
+                 const Longs& middle, const Longs& form_node, const Longs& form_start,
+                 const Ints& feature, const Doubles& form_weight, const Longs& segment_start,
+                 const Doubles& low, const Doubles& high, const Longs& bin_start, bool is_whole) {
+  const PartTable<T> table = read_table(X, mean, deviation);
+  const PartNodes nodes = read_nodes(row, weight, start, middle, X.shape(0));
+  const Forms forms =
+      read_forms(form_node, form_start, feature, form_weight, middle.size(), X.shape(1));
+  const Segments segments =
+      read_ranges(segment_start, low, high, bin_start, is_whole, form_node.size());
+  ListedScores listed = run_pass([&] { return list_scores(table, nodes, forms, segments); });
+  return nb::make_tuple(to_numpy(std::move(listed.form)), to_numpy(std::move(listed.score)),
+                        to_numpy(std::move(listed.is_target)),
+                        to_numpy(std::move(listed.weight)));
 }
 
 template <class T>
@@ -405,6 +430,12 @@ void bind_part(nb::module_& m) {
         "middle"_a.noconvert(), "form_node"_a.noconvert(), "form_start"_a.noconvert(),
         "feature"_a.noconvert(), "form_weight"_a.noconvert(), "segment_start"_a.noconvert(),
         "low"_a.noconvert(), "high"_a.noconvert(), "bin_start"_a.noconvert(), "is_whole"_a);
+  m.def("list_scores", &scores<T>, "X"_a.noconvert(), "mean"_a.noconvert(),
+        "deviation"_a.noconvert(), "row"_a.noconvert(), "weight"_a.noconvert().none(),
+        "start"_a.noconvert(), "middle"_a.noconvert(), "form_node"_a.noconvert(),
+        "form_start"_a.noconvert(), "feature"_a.noconvert(), "form_weight"_a.noconvert(),
+        "segment_start"_a.noconvert(), "low"_a.noconvert(), "high"_a.noconvert(),
+        "bin_start"_a.noconvert(), "is_whole"_a);
   m.def("sum_below", &below<T>, "X"_a.noconvert(), "mean"_a.noconvert(), "deviation"_a.noconvert(),
         "row"_a.noconvert(), "weight"_a.noconvert().none(), "start"_a.noconvert(),
         "middle"_a.noconvert(), "form_node"_a.noconvert(), "form_start"_a.noconvert(),

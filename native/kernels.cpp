@@ -357,6 +357,16 @@ LHTREE_CLONES void find_bins(const double* value, std::int64_t n, double lowest,
   }
 }
 
+LHTREE_CLONES void find_bins(const double* value, std::int64_t n, double lowest, double scale,
+                             std::int32_t last, std::int32_t* bin) {
+  const auto most = static_cast<double>(last);
+  for (std::int64_t i = 0; i < n; ++i) {
+    double number = (value[i] - lowest) * scale;
+    number = number > 0.0 ? number : 0.0;
+    bin[i] = static_cast<std::int32_t>(number < most ? number : most);
+  }
+}
+
 LHTREE_CLONES void project_columns(const double* const* column, std::int64_t n_rows, FormView form,
                                    double* score) {
   std::int64_t i = 0;

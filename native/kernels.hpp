@@ -61,6 +61,11 @@ void find_purity(const double* target, const double* all, std::int64_t n_bins, d
 void find_bins(const double* value, std::int64_t n, double lowest, double scale, std::int32_t last,
                std::uint8_t* bin);
 
+/// The same for up to 2^31 bins and values that may lie beyond the ends: they go into the
+/// first and the last.
+void find_bins(const double* value, std::int64_t n, double lowest, double scale, std::int32_t last,
+               std::int32_t* bin);
+
 /// One linear form: the columns of its terms and their weights.
 struct FormView {
   const std::int32_t* feature;  // null: all columns in order

@@ -239,6 +239,112 @@ struct Segments {
   const double* high;
   const std::int64_t* bin_start;  // [n_segments + 1] first bin of each
   bool is_whole;                  // one segment per form, which takes rows beyond its ends too
+
+  std::int64_t n_bins(std::int64_t s) const { return bin_start[s + 1] - bin_start[s]; }
+
+  /// Bins per unit of the projection; 0 where a segment is too narrow or too wide for any.
+  double scale(std::int64_t s) const {
+    const double scale = static_cast<double>(n_bins(s)) / (high[s] - low[s]);
+    return std::isfinite(scale) && scale > 0.0 ? scale : 0.0;
+  }
+
+  /// Call visit(i, s) for the scores that lie in a segment s of form f.
+  template <class Visit>
+  void find(std::int64_t f, const double* score, std::int64_t n, const Visit& visit) const {
+    const std::int64_t first = start[f], last = start[f + 1];
+    if (first == last) return;
+    const double lowest = low[first], highest = high[last - 1];
+    for (std::int64_t i = 0; i < n; ++i) {
+      if (!(score[i] >= lowest && score[i] <= highest)) continue;  // nearly all
+      const std::int64_t s = std::upper_bound(low + first, low + last, score[i]) - low - 1;
+      if (score[i] <= high[s]) visit(i, s);
+    }
+  }
+};
+
+/// Counts of projections in bins, and their ends.
+template <class T>
+class BinCounter {
+ public:
+  BinCounter(const PartTable<T>& table, const PartNodes& nodes, const Forms& forms,
+             const Segments& segments)
+      : nodes_(nodes),
+        segments_(segments),
+        projector_(table, nodes, forms),
+        bin_(segments.bin_start[segments.start[forms.n_forms]]),
+        form_end_(4 * forms.n_forms, lowest_end) {}
+
+  PartSums run() {
+    projector_.run([&](std::int64_t f, const double* score, std::int64_t begin, std::int64_t n,
+                       bool is_target) {
+      const int side = is_target ? 0 : 1;
+      widen(form_end_.data() + 4 * f + 2 * side, score, n);
+      if (segments_.is_whole) {
+        const std::int64_t s = segments_.start[f];
+        place(s, score, n);
+        Bin* first = bin_.data() + segments_.bin_start[s];
+        for (std::int64_t i = 0; i < n; ++i) add(first[place_[i]], score[i], begin + i, side);
+        return;
+      }
+      segments_.find(f, score, n, [&](std::int64_t i, std::int64_t s) {
+        place(s, score + i, 1);
+        add(bin_[segments_.bin_start[s] + place_[0]], score[i], begin + i, side);
+      });
+    });
+    return list();
+  }
+
+ private:
+  struct Bin {  // one line of a cache holds two
+    double end[2] = {lowest_end, lowest_end};
+    double weight[2] = {0.0, 0.0};
+  };
+
+  static void widen(double* end, const double* score, std::int64_t n) {
+    const Extremes extremes = find_extremes(score, n);
+    end[0] = std::max(end[0], -extremes.min);
+    end[1] = std::max(end[1], extremes.max);
+  }
+
+  void place(std::int64_t s, const double* score, std::int64_t n) {
+    find_bins(score, n, segments_.low[s], segments_.scale(s),
+              static_cast<std::int32_t>(segments_.n_bins(s) - 1), place_);
+  }
+
+  void add(Bin& bin, double score, std::int64_t i, int side) {
+    bin.end[0] = std::max(bin.end[0], -score);
+    bin.end[1] = std::max(bin.end[1], score);
+    if (!nodes_.weight) {
+      bin.weight[side] += 1.0;
+      return;
+    }
+    if (number_.empty()) number_.resize(2 * bin_.size(), 0.0);
+    bin.weight[side] += nodes_.weight[i];
+    number_[2 * (&bin - bin_.data()) + side] += 1.0;
+  }
+
+  PartSums list() const {
+    PartSums sums;
+    const std::size_t n = bin_.size();
+    sums.sum.reserve(n * (nodes_.weight ? 4 : 2));
+    sums.end.reserve(2 * n + form_end_.size());
+    for (std::size_t b = 0; b < n; ++b) {
+      sums.sum.insert(sums.sum.end(), bin_[b].weight, bin_[b].weight + 2);
+      for (int side = 0; nodes_.weight && side < 2; ++side)
+        sums.sum.push_back(number_.empty() ? 0.0 : number_[2 * b + side]);
+      sums.end.insert(sums.end.end(), bin_[b].end, bin_[b].end + 2);
+    }
+    sums.end.insert(sums.end.end(), form_end_.begin(), form_end_.end());
+    return sums;
+  }
+
+  const PartNodes& nodes_;
+  const Segments& segments_;
+  Projector<T> projector_;
+  std::vector<Bin> bin_;
+  std::vector<double> number_;  // of rows by bin and side, where their weights differ
+  std::vector<double> form_end_;
+  std::int32_t place_[rows_per_piece];
 };
 
 /// Counts per bin: weights of the targets and of the rest, and their numbers if rows weigh
@@ -247,44 +353,32 @@ struct Segments {
 template <class T>
 PartSums count_bins(const PartTable<T>& table, const PartNodes& nodes, const Forms& forms,
                     const Segments& segments) {
-  const std::int64_t width = nodes.weight ? 4 : 2;
-  const std::int64_t n_bins = segments.bin_start[segments.start[forms.n_forms]];
-  PartSums sums{std::vector<double>(n_bins * width, 0.0),
-                std::vector<double>(2 * n_bins + 4 * forms.n_forms, lowest_end)};
-  double* form_end = sums.end.data() + 2 * n_bins;
-  const auto add = [&](std::int64_t bin, double score, std::int64_t i, int side) {
-    double* sum = sums.sum.data() + bin * width;
-    sum[side] += nodes.weight ? nodes.weight[i] : 1.0;
-    if (nodes.weight) sum[side + 2] += 1.0;
-    double* end = sums.end.data() + 2 * bin;
-    end[0] = std::max(end[0], -score);
-    end[1] = std::max(end[1], score);
-  };
+  return BinCounter<T>(table, nodes, forms, segments).run();
+}
+
+/// Single projections.
+struct ListedScores {
+  std::vector<std::int32_t> form;
+  std::vector<double> score, weight;  // no weights where every row counts once
+  std::vector<std::uint8_t> is_target;
+};
+
+/// The projections that lie in segments.
+template <class T>
+ListedScores list_scores(const PartTable<T>& table, const PartNodes& nodes, const Forms& forms,
+                         const Segments& segments) {
+  ListedScores listed;
   Projector<T>(table, nodes, forms)
       .run([&](std::int64_t f, const double* score, std::int64_t begin, std::int64_t n,
                bool is_target) {
-        const int side = is_target ? 0 : 1;
-        double* end = form_end + 4 * f + 2 * side;
-        const Extremes extremes = find_extremes(score, n);
-        end[0] = std::max(end[0], -extremes.min);
-        end[1] = std::max(end[1], extremes.max);
-        const std::int64_t first = segments.start[f], last = segments.start[f + 1];
-        if (first == last) return;
-        for (std::int64_t i = 0; i < n; ++i) {
-          const double* upper =
-              std::upper_bound(segments.low + first, segments.low + last, score[i]);
-          const std::int64_t s = segments.is_whole ? first : (upper - segments.low) - 1;
-          if (s < first || (!segments.is_whole && score[i] > segments.high[s])) continue;
-          const std::int64_t count = segments.bin_start[s + 1] - segments.bin_start[s];
-          double scale = static_cast<double>(count) / (segments.high[s] - segments.low[s]);
-          if (!std::isfinite(scale) || !(scale > 0.0)) scale = 0.0;
-          const double place = (score[i] - segments.low[s]) * scale;
-          const auto bin =
-              static_cast<std::int64_t>(std::clamp(place, 0.0, static_cast<double>(count - 1)));
-          add(segments.bin_start[s] + bin, score[i], begin + i, side);
-        }
+        segments.find(f, score, n, [&](std::int64_t i, std::int64_t) {
+          listed.form.push_back(static_cast<std::int32_t>(f));
+          listed.score.push_back(score[i]);
+          listed.is_target.push_back(is_target);
+          if (nodes.weight) listed.weight.push_back(nodes.weight[begin + i]);
+        });
       });
-  return sums;
+  return listed;
 }
 
 /// For each threshold of each form the weights on its left: targets, rest, and their
@@ -340,6 +434,8 @@ class PartSplitter {
   SplitRows run() {
     const std::int64_t n_rows = nodes_.start[nodes_.n_nodes];
     is_left_.assign(n_rows, 0);
+    next_.row.resize(n_rows);
+    if (nodes_.weight) next_.weight.resize(n_rows);
     Projector<T>(table_, nodes_, forms_)
         .run([&](std::int64_t f, const double* score, std::int64_t begin, std::int64_t n, bool) {
           for (std::int64_t i = 0; i < n; ++i) is_left_[begin + i] = score[i] < fates_.threshold[f];
@@ -353,23 +449,33 @@ class PartSplitter {
         if (fates_.keeps[2 * k + 1]) pass_on(k, [](std::uint8_t is_left) { return is_left == 0; });
       }
     }
+    next_.row.resize(n_next_);
+    if (nodes_.weight) next_.weight.resize(n_next_);
     return std::move(next_);
   }
 
  private:
   template <class Take>
   void pass_on(std::int64_t k, const Take& take) {
-    const auto sweep = [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t i = begin; i < end; ++i) {
-        if (!take(is_left_[i])) continue;
-        next_.row.push_back(nodes_.row[i]);
-        if (nodes_.weight) next_.weight.push_back(nodes_.weight[i]);
-      }
-    };
-    sweep(nodes_.start[k], nodes_.middle[k]);
-    next_.middle.push_back(static_cast<std::int64_t>(next_.row.size()));
-    sweep(nodes_.middle[k], nodes_.start[k + 1]);
-    next_.start.push_back(static_cast<std::int64_t>(next_.row.size()));
+    sweep(nodes_.start[k], nodes_.middle[k], take);
+    next_.middle.push_back(n_next_);
+    sweep(nodes_.middle[k], nodes_.start[k + 1], take);
+    next_.start.push_back(n_next_);
+  }
+
+  /// Copy the rows that are taken; writes all, and goes on behind those that are.
+  template <class Take>
+  void sweep(std::int64_t begin, std::int64_t end, const Take& take) {
+    const std::int64_t n_most = n_next_ + end - begin;
+    if (n_most > static_cast<std::int64_t>(next_.row.size())) {
+      next_.row.resize(n_most);
+      if (nodes_.weight) next_.weight.resize(n_most);
+    }
+    for (std::int64_t i = begin; i < end; ++i) {
+      next_.row[n_next_] = nodes_.row[i];
+      if (nodes_.weight) next_.weight[n_next_] = nodes_.weight[i];
+      n_next_ += take(is_left_[i]);
+    }
   }
 
   const PartTable<T>& table_;
@@ -378,6 +484,7 @@ class PartSplitter {
   const Fates& fates_;
   std::vector<std::uint8_t> is_left_;
   SplitRows next_;
+  std::int64_t n_next_ = 0;  // rows that are passed on so far
 };
 
 /// Sums and sums of squares of all columns about `origin`, in units of `unit`.

@@ -92,6 +92,24 @@ def count_bins(
     bin_start: Longs,
     is_whole: bool,
 ) -> tuple[Floats, Floats]: ...
+def list_scores(
+    X: AnyRows,
+    mean: Floats,
+    deviation: Floats,
+    row: Positions,
+    weight: Floats | None,
+    start: Longs,
+    middle: Longs,
+    form_node: Longs,
+    form_start: Longs,
+    feature: Ints,
+    form_weight: Floats,
+    segment_start: Longs,
+    low: Floats,
+    high: Floats,
+    bin_start: Longs,
+    is_whole: bool,
+) -> tuple[Ints, Floats, NDArray[np.uint8], Floats]: ...
 def sum_below(
     X: AnyRows,
     mean: Floats,

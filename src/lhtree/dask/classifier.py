@@ -79,8 +79,9 @@ class _Distributed(HyperplaneTrees):
         cluster = Cluster(find_client())
         try:
             with restored_on_error(self):
-                table, y, sample_weight = cluster.hold(table, y, sample_weight)
+                (table, y, sample_weight), is_held = cluster.hold(table, y, sample_weight)
                 partitions = list_partitions(table, y, sample_weight)
+                cluster.divide(partitions, is_held=is_held)
                 self._fit_cluster(cluster, table, partitions)
         finally:
             cluster.free()

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
 
-import numpy as np
 from dask.delayed import delayed
-from distributed import Client, Future, get_client
+from distributed import Client, Future, futures_of, get_client, wait
 
-from lhtree.dask.partitions import count_bytes
-from lhtree.tree import Floats
-
-Sums = tuple[Floats, Floats]  # merge by addition and by the maximum
+from lhtree.dask.partitions import Partition, count_bytes
+from lhtree.dask.runs import Mergeable, Runs, collect_runs, merge_runs
 
 MERGED_AT_ONCE = 8
+COPIED_AT_MOST = 16  # times that what tasks share is sent; else workers hand it on
 SECONDS_BETWEEN_LOOKS = 5.0
 SECONDS_WITHOUT_WORKERS = 30.0
 UNLIMITED = 4 * 2**30  # bytes to count on where a worker has no limit
@@ -34,17 +32,44 @@ def find_client() -> Client:
         ) from error
 
 
-def merge_sums(parts: Sequence[Sums]) -> Sums:
-    """Merge what parts know, in their order."""
-    sums, ends = (array.copy() for array in parts[0])
-    for more, further in parts[1:]:
-        sums += more
-        np.maximum(ends, further, out=ends)
-    return sums, ends
+class Shared(NamedTuple):
+    """What tasks get besides partitions, as one value that Dask does not look into."""
+
+    values: tuple[Any, ...]
 
 
-def _pick(pieces: Sequence[Any], number: int) -> Any:
-    return pieces[number]
+def run_each(function: Callable[..., Any], columns: Sequence[Any], shared: Shared) -> list[Any]:
+    """Run a function on each partition of a group."""
+    return [function(*pieces, *shared.values) for pieces in zip(*columns, strict=True)]
+
+
+def run_merged(
+    function: Callable[..., Mergeable],
+    numbers: Sequence[int],
+    n_partitions: int,
+    columns: Sequence[Any],
+    shared: Shared,
+) -> Runs[Any]:
+    """Run a function on each partition of a group, and merge what it returns."""
+    parts = (function(*pieces, *shared.values) for pieces in zip(*columns, strict=True))
+    return collect_runs(numbers, parts, n_partitions)
+
+
+def run_joined(
+    function: Callable[..., Any], groups: list[list[Any]], numbers: list[list[int]], *others: Any
+) -> Any:
+    """Run a function on what was taken from all partitions, in their order."""
+    found = {
+        number: piece
+        for some, pieces in zip(numbers, groups, strict=True)
+        for number, piece in zip(some, pieces, strict=True)
+    }
+    groups.clear()
+    return function([found.pop(number) for number in range(len(found))], *others)
+
+
+def _pick(pieces: Sequence[Sequence[Any]], number: int) -> list[Any]:
+    return [piece[number] for piece in pieces]
 
 
 class Cluster:
@@ -63,7 +88,8 @@ class Cluster:
         self._client = client
         self._futures: set[Future] = set()
         self.n_passes = 0
-        self.n_bytes_merged = 0
+        self.n_bytes_sent = 0
+        self.groups: list[list[int]] = []
         self.look()
 
     def look(self) -> None:
@@ -77,21 +103,87 @@ class Cluster:
         self.memory = sum(limits)
         self.memory_per_thread = max(min(limits) - RESERVED, min(limits) / 4) / threads
 
-    def hold(self, *collections: Any) -> list[Any]:
-        """Keep collections on the workers, if they are known to fit; the others stay lazy."""
+    def hold(self, *collections: Any) -> tuple[list[Any], bool]:
+        """Keep collections on the workers, if they are known to fit; else they stay lazy."""
         n_bytes = sum(count_bytes(collection) for collection in collections)
         if n_bytes > HELD_SHARE * self.memory:
-            return list(collections)
-        return [None if some is None else self._client.persist(some) for some in collections]
+            return list(collections), False
+        held = [None if some is None else self._client.persist(some) for some in collections]
+        return held, True
+
+    def divide(self, partitions: Sequence[Partition], *, is_held: bool) -> None:
+        """Decide which partitions share a task: those that one worker holds.
+
+        No group has more than the share of a thread, so that no worker waits for another
+        that holds more; and lazy partitions come one at a time.
+        """
+        self.groups = [[number] for number in range(len(partitions))]
+        if not is_held:
+            return
+        tables = [partition.X for partition in partitions]
+        self._wait_until_there(futures_of(tables))
+        places = self._client.who_has(futures_of(tables))
+        held: dict[str, list[int]] = {}
+        for number, table in enumerate(tables):
+            workers = places.get(table.key, ())
+            held.setdefault(min(workers, default=""), []).append(number)
+        most = -(-len(partitions) // self.n_threads)
+        self.groups = sorted(
+            numbers[i : i + most]
+            for numbers in held.values()
+            for i in range(0, len(numbers), most)
+        )
+
+    def group(self, values: Sequence[Any]) -> list[list[Any]]:
+        """Return values, one for each partition, by groups."""
+        return [[values[number] for number in numbers] for numbers in self.groups]
+
+    @property
+    def _n_partitions(self) -> int:
+        return sum(map(len, self.groups))
+
+    def _share(self, values: tuple[Any, ...]) -> Any:
+        shared = Shared(values)
+        if len(self.groups) <= COPIED_AT_MOST:
+            return shared
+        return delayed(shared, pure=False, traverse=False)
 
     def start(
-        self, function: Callable[..., Any], *columns: Sequence[Any], shared: Iterable[Any] = ()
+        self, function: Callable[..., Any], *columns: Sequence[Any], shared: tuple[Any, ...] = ()
     ) -> list[Future]:
-        """Start one task per partition; `shared` goes to each of them, sent once."""
-        everyone = [delayed(value, pure=False, traverse=False) for value in shared]
-        task = delayed(function, pure=False)
-        tasks = [task(*pieces, *everyone) for pieces in zip(*columns, strict=True)]
-        return self._keep(self._client.compute(tasks))
+        """Start one task per group, each returning a list with an entry per partition.
+
+        A column has an entry per group: a list, or the future of one.
+        """
+        task, everyone = delayed(run_each, pure=False), self._share(shared)
+        return self._keep(
+            self._client.compute(
+                [task(function, list(lists), everyone) for lists in zip(*columns, strict=True)]
+            )
+        )
+
+    def total(
+        self, function: Callable[..., Mergeable], *columns: Sequence[Any], shared: Any = ()
+    ) -> Any:
+        """Return what all partitions tell, merged on the workers."""
+        self.n_passes += 1
+        n, everyone = self._n_partitions, self._share(tuple(shared))
+        task, merge = delayed(run_merged, pure=False), delayed(merge_runs, pure=False)
+        level = [
+            task(function, numbers, n, list(lists), everyone)
+            for numbers, *lists in zip(self.groups, *columns, strict=True)
+        ]
+        while len(level) > 1:
+            level = [
+                merge(level[i : i + MERGED_AT_ONCE], n)
+                for i in range(0, len(level), MERGED_AT_ONCE)
+            ]
+        futures = self._keep(self._client.compute(level))
+        runs: Runs[Any] = self._wait(futures[0])
+        self.drop(futures)
+        self.n_bytes_sent += runs.n_sent + runs.n_bytes
+        (whole,) = runs.parts.values()
+        return whole
 
     def start_joined(
         self,
@@ -103,18 +195,18 @@ class Cluster:
         jobs: Sequence[Any],
         shared: tuple[Any, ...],
     ) -> list[Future]:
-        """Start one task per job, which gets what each partition has taken for it.
+        """Start one task per job, which gets what each group has taken for it.
 
         ``take(table, state, *takes)`` returns a piece for each job, and ``finish(pieces,
         job, *shared)`` works on those of one job.
         """
-        everyone = [delayed(value, pure=False, traverse=False) for value in takes]
-        task, pick = delayed(take, pure=False), delayed(_pick, pure=False)
-        taken = [task(*pieces, *everyone) for pieces in zip(tables, states, strict=True)]
+        task, pick = delayed(run_each, pure=False), delayed(_pick, pure=False)
+        everyone = self._share(takes)
+        taken = [task(take, list(lists), everyone) for lists in zip(tables, states, strict=True)]
         others = [delayed(value, pure=False, traverse=False) for value in shared]
-        end = delayed(finish, pure=False)
+        end = delayed(run_joined, pure=False)
         tasks = [
-            end([pick(pieces, number) for pieces in taken], job, *others)
+            end(finish, [pick(pieces, number) for pieces in taken], self.groups, job, *others)
             for number, job in enumerate(jobs)
         ]
         return self._keep(self._client.compute(tasks))
@@ -123,30 +215,44 @@ class Cluster:
         """Start one task."""
         return self._keep([self._client.submit(function, *arguments, pure=False)])[0]
 
-    def merge(self, futures: Sequence[Future]) -> Sums:
-        """Merge what tasks return: on the workers, in an order that scheduling cannot change."""
-        self.n_passes += 1
-        while len(futures) > 1:
-            futures = [
-                self.submit(merge_sums, list(futures[i : i + MERGED_AT_ONCE]))
-                for i in range(0, len(futures), MERGED_AT_ONCE)
-            ]
-        sums: Sums = self.gather(futures)[0]
-        self.n_bytes_merged += sums[0].nbytes + sums[1].nbytes
-        return sums
-
     def gather(self, futures: Sequence[Future]) -> list[Any]:
         """Return the results; give up if the workers are gone for long."""
         return [self._wait(future) for future in futures]
 
+    def gather_each(self, futures: Sequence[Future]) -> list[Any]:
+        """Return the results of all partitions, in their order."""
+        found = {
+            number: result
+            for numbers, results in zip(self.groups, self.gather(futures), strict=True)
+            for number, result in zip(numbers, results, strict=True)
+        }
+        return [found[number] for number in range(len(found))]
+
     def _wait(self, future: Future) -> Any:
-        alone_since = None
+        watch = self._watch_workers()
         while True:
             try:
                 return future.result(timeout=SECONDS_BETWEEN_LOOKS)
             except TimeoutError:
                 if future.status == "error":  # the task itself timed out
                     raise
+            next(watch)
+
+    def _wait_until_there(self, futures: Sequence[Future]) -> None:
+        """Wait until partitions are made; those that fail are left to the first task."""
+        watch = self._watch_workers()
+        while True:
+            try:
+                wait(futures, timeout=SECONDS_BETWEEN_LOOKS)
+            except TimeoutError:
+                next(watch)
+            else:
+                return
+
+    def _watch_workers(self) -> Iterator[None]:
+        """Look at the cluster, time after time; raise once there is nothing to wait for."""
+        alone_since = None
+        while True:
             if self._client.status != "running":
                 raise RuntimeError("the connection to the cluster was lost during fit.")
             if self._client.scheduler_info(n_workers=-1)["workers"]:
@@ -158,6 +264,7 @@ class Cluster:
                     f"the cluster has had no worker for {SECONDS_WITHOUT_WORKERS:.0f} seconds; "
                     "fit cannot go on."
                 )
+            yield
 
     def _keep(self, futures: list[Future]) -> list[Future]:
         self._futures.update(futures)

@@ -6,18 +6,21 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from lhtree import _core
 from lhtree.dask import passes
-from lhtree.dask.cluster import Sums
 from lhtree.dask.passes import Forms, Segments
+from lhtree.dask.runs import Sums
 from lhtree.tree import THRESHOLDS, Floats, Ints, Plan
 
-N_BINS = 64  # of a range that is looked into
-MOST_STEPS = 5  # a range is at most divided into N_BINS ** MOST_STEPS bins
+N_BINS = 128  # of a range
+MOST_STEPS = 4  # times that ranges are divided while they hold too many rows to be listed
+MOST_LISTED = 2**14  # projections of a node
 GINI = THRESHOLDS.index("gini")
 
-Run = Callable[..., Sums]  # run(function, *shared): merge what all partitions say
+Bools = NDArray[np.bool_]
+Run = Callable[..., Any]  # run(function, *shared): merge what all partitions say
 
 
 class Contest(NamedTuple):
@@ -114,15 +117,19 @@ class _Ranges(NamedTuple):
 def _choose_gini(
     run: Run, contests: list[Contest], forms: Forms, bounds: Floats
 ) -> list[Cut | None]:
-    """Count projections in bins, and again inside those that may hold the best cut."""
+    """Count projections in bins, and list them in those that may hold the best cut."""
     n_forms = len(forms.node)
     ranges, ends = _count_whole(run, forms, bounds)
     places = _find_places(contests)
-    for _ in range(MOST_STEPS - 1):
+    contest_of = np.repeat(np.arange(len(contests)), np.diff(places))
+    for step in range(MOST_STEPS + 1):
         is_open = _find_open(ranges, contests, places)
-        if not is_open.any():
+        is_many = _hold_many(ranges, is_open, contest_of)
+        if step == MOST_STEPS or not is_many.any():
             break
-        ranges = _look_into(run, forms, ranges, is_open)
+        ranges = _look_into(run, forms, ranges, is_many)
+    if np.any(is_open & ~is_many):
+        ranges = _list_inside(run, forms, ranges, is_open & ~is_many)
     starts, cuts = ranges.starts(n_forms), []
     for contest, a, b in zip(contests, places[:-1], places[1:], strict=True):
         part = slice(starts[a], starts[b])
@@ -158,9 +165,9 @@ def _count_whole(run: Run, forms: Forms, bounds: Floats) -> tuple[_Ranges, Float
     return _find_bins(np.arange(n_forms), sums, bin_start), ends
 
 
-def _find_open(ranges: _Ranges, contests: list[Contest], places: Ints) -> np.ndarray:
+def _find_open(ranges: _Ranges, contests: list[Contest], places: Ints) -> Bools:
     starts = ranges.starts(int(places[-1]))
-    is_open = np.zeros(len(ranges.form), dtype=bool)
+    is_open: Bools = np.zeros(len(ranges.form), dtype=bool)
     for contest, a, b in zip(contests, places[:-1], places[1:], strict=True):
         part = slice(starts[a], starts[b])
         is_open[part] = _core.find_open(
@@ -183,8 +190,15 @@ def select_forms(forms: Forms, number: Ints) -> Forms:
     )
 
 
-def _look_into(run: Run, forms: Forms, ranges: _Ranges, is_open: np.ndarray) -> _Ranges:
-    """Replace the open ranges by their bins."""
+def _hold_many(ranges: _Ranges, is_open: Bools, contest_of: Ints) -> Bools:
+    """Mark the open ranges of nodes that have too many rows in them to be listed."""
+    of = contest_of[ranges.form]
+    n_rows = np.bincount(of, is_open * ranges.counts[:, 2:].sum(axis=1))
+    return is_open & (n_rows > MOST_LISTED)[of]
+
+
+def _select(forms: Forms, ranges: _Ranges, is_open: Bools) -> tuple[Ints, Forms, Segments]:
+    """Return the numbers of the forms that have open ranges, these forms, and the ranges."""
     number, form = np.unique(ranges.form[is_open], return_inverse=True)
     segments = Segments(
         np.searchsorted(form, np.arange(len(number) + 1)).astype(np.int64),
@@ -193,10 +207,35 @@ def _look_into(run: Run, forms: Forms, ranges: _Ranges, is_open: np.ndarray) -> 
         np.arange(np.count_nonzero(is_open) + 1) * N_BINS,
         False,
     )
-    sums = run(passes.count_bins, select_forms(forms, number), segments)
-    found = _find_bins(ranges.form[is_open], sums, segments.bin_start)
+    return number, select_forms(forms, number), segments
+
+
+def _replace(ranges: _Ranges, is_open: Bools, found: _Ranges) -> _Ranges:
     both: list[Any] = [
         np.concatenate([old[~is_open], new]) for old, new in zip(ranges, found, strict=True)
     ]
     order = np.lexsort((both[2][:, 0], both[0]))
     return _Ranges(*(np.ascontiguousarray(array[order]) for array in both))
+
+
+def _look_into(run: Run, forms: Forms, ranges: _Ranges, is_open: Bools) -> _Ranges:
+    """Replace open ranges by their bins."""
+    _, some, segments = _select(forms, ranges, is_open)
+    sums = run(passes.count_bins, some, segments)
+    return _replace(ranges, is_open, _find_bins(ranges.form[is_open], sums, segments.bin_start))
+
+
+def _list_inside(run: Run, forms: Forms, ranges: _Ranges, is_open: Bools) -> _Ranges:
+    """Replace open ranges by the single projections in them."""
+    number, some, segments = _select(forms, ranges, is_open)
+    listed = run(passes.list_scores, some, segments)
+    order = np.lexsort((listed.score, listed.form))
+    form, score = listed.form[order], listed.score[order]
+    side = np.where(listed.is_target[order, np.newaxis] == 1, [1.0, 0.0], [0.0, 1.0])
+    weight = listed.weight[order, np.newaxis] if len(listed.weight) else 1.0
+    is_new = np.ones(len(form), dtype=bool)
+    is_new[1:] = (np.diff(form) != 0) | (np.diff(score) != 0)
+    first = np.flatnonzero(is_new)
+    count = np.add.reduceat(np.hstack([side * weight, side]), first, axis=0)
+    found = _Ranges(number[form[first]], count, np.column_stack([score[first]] * 2))
+    return _replace(ranges, is_open, found)

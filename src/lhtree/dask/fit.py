@@ -45,15 +45,15 @@ class DistributedRows:
         self, cluster: Cluster, partitions: list[Partition], names: Sequence[str] | None
     ) -> None:
         self.cluster = cluster
-        self.tables = [partition.X for partition in partitions]
-        self._y = [partition.y for partition in partitions]
-        self._weights: list[Any] = [partition.weight for partition in partitions]
+        self.tables = cluster.group([partition.X for partition in partitions])
+        self._y = cluster.group([partition.y for partition in partitions])
+        self._weights = cluster.group([partition.weight for partition in partitions])
         self.labels: list[Future] = []
         surveys = cluster.start(passes.survey, self.tables, self._y, self._weights)
-        self.facts: Facts = known.find_facts(cluster.gather(surveys), names)
+        self.facts: Facts = known.find_facts(cluster.gather_each(surveys), names)
         cluster.drop(surveys)
         if not self.facts.is_weighted:
-            self._weights = [None] * len(partitions)
+            self._weights = cluster.group([None] * len(partitions))
         self.weight_sum = float(self.facts.weight.sum())
         self.weight_max = float(self.facts.largest.max())
         self.n_rows = int(self.facts.counts.sum())
@@ -80,7 +80,11 @@ class DistributedRows:
         first = np.cumsum([0, *self.facts.counts.sum(axis=1)])[:-1].tolist()
         shared = (self.facts.classes, self.facts.unit, self._factor)
         self.labels = self.cluster.start(
-            passes.label_rows, self._y, self._weights, first, shared=shared
+            passes.label_rows,
+            self._y,
+            self._weights,
+            self.cluster.group(first),
+            shared=shared,
         )
 
     def find_scale(self) -> Scale:
@@ -100,11 +104,9 @@ class DistributedRows:
         return mean, np.where(deviation > 0, deviation, 1.0)
 
     def _sum_about(self, origin: Floats, unit: Floats) -> tuple[Floats, Floats]:
-        futures = self.cluster.start(
+        sums, _ = self.cluster.total(
             passes.sum_scale, self.tables, self._weights, shared=(origin, unit)
         )
-        sums, _ = self.cluster.merge(futures)
-        self.cluster.drop(futures)
         mean = sums[:-1].reshape(-1, 2) / sums[-1]
         return mean[:, 0], mean[:, 1]
 
@@ -154,7 +156,7 @@ class DistributedGrower:
         return {
             "n_rounds": self.n_rounds,
             "n_passes": self._cluster.n_passes,
-            "n_bytes": self._cluster.n_bytes_merged,
+            "n_bytes": self._cluster.n_bytes_sent,
             "row_limit": self.row_limit,
         }
 
@@ -207,9 +209,8 @@ class DistributedGrower:
     def _grow_batch(self, first: int, beta: tuple[float, ...]) -> Forest:
         plan, cluster, rows = self._plan, self._cluster, self._rows
         draws = self.find_draws(first, len(beta))
-        futures = cluster.start(passes.count_members, rows.labels, shared=(plan, draws))
-        counts = cluster.merge(futures)[0].reshape(len(beta), 2, plan.n_classes)
-        cluster.drop(futures)
+        counted = cluster.total(passes.count_members, rows.labels, shared=(plan, draws))
+        counts = counted.sum.reshape(len(beta), 2, plan.n_classes)
         factor = _find_balance(counts[:, 0]) if plan.balance else None
         if factor is not None:
             counts[:, 0] *= factor
@@ -282,8 +283,8 @@ class JudgeRows:
 
     def __init__(self, cluster: Cluster, futures: list[Future]) -> None:
         self._cluster, self._futures = cluster, futures
-        described = [cluster.submit(passes.Judges.forget_rows, future) for future in futures]
-        parts: list[passes.Judges] = cluster.gather(described)
+        described = cluster.start(passes.Judges.forget_rows, futures)
+        parts: list[passes.Judges] = cluster.gather_each(described)
         cluster.drop(described)
         self.code = np.concatenate([part.code for part in parts])
         weights = [part.weight for part in parts if part.weight is not None]
@@ -307,7 +308,7 @@ class JudgeRows:
         futures = self._cluster.start(
             passes.vote_left_out, self._futures, shared=(forest, n_classes, by_margin, n_members)
         )
-        vote, distance, complement = zip(*self._cluster.gather(futures), strict=True)
+        vote, distance, complement = zip(*self._cluster.gather_each(futures), strict=True)
         self._cluster.drop(futures)
         return np.concatenate(vote), np.concatenate(distance), np.concatenate(complement)
 

@@ -11,8 +11,8 @@ from distributed import CancelledError, get_worker
 from numpy.typing import NDArray
 
 from lhtree import _core
-from lhtree.dask.cluster import Sums
 from lhtree.dask.partitions import to_table
+from lhtree.dask.runs import Listed, Sums
 from lhtree.tree import Floats, Forest, Ints, Plan
 
 Positions = NDArray[np.uint32]
@@ -195,7 +195,7 @@ def sum_scale(X: Any, weight: Any, origin: Floats, unit: Floats) -> Sums:
         values = weights[row]
     total = float(len(row)) if values is None else math.fsum(values)
     sums = _core.sum_columns(table, origin, unit, row, values)
-    return np.append(sums.ravel(), total), np.empty(0)
+    return Sums(np.append(sums.ravel(), total), np.empty(0))
 
 
 def find_limits(plan: Plan, members: tuple[int, ...], n_rows: int) -> list[tuple[int, int]]:
@@ -238,7 +238,7 @@ def count_members(labels: Labels, plan: Plan, draws: Draws) -> Sums:
             if weight is None
             else np.bincount(code, weight, minlength=plan.n_classes)
         )
-    return sums.ravel(), np.empty(0)
+    return Sums(sums.ravel(), np.empty(0))
 
 
 def begin(
@@ -278,19 +278,22 @@ def begin(
 def measure(X: Any, state: State, scale: Scale, requests: tuple[Request, ...]) -> Sums:
     """Sum the columns that nodes ask for."""
     parts = [CORE.measure_nodes(to_table(X), *scale, *state, *request) for request in requests]
-    return np.concatenate([part[0] for part in parts]), np.concatenate([p[1] for p in parts])
+    return Sums(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
 
 
 def count_bins(X: Any, state: State, scale: Scale, forms: Forms, segments: Segments) -> Sums:
     """Count the projections of nodes in bins."""
-    sums: Sums = CORE.count_bins(to_table(X), *scale, *state, *forms, *segments)
-    return sums
+    return Sums(*CORE.count_bins(to_table(X), *scale, *state, *forms, *segments))
+
+
+def list_scores(X: Any, state: State, scale: Scale, forms: Forms, segments: Segments) -> Listed:
+    """List the projections of nodes that lie in segments."""
+    return Listed(*CORE.list_scores(to_table(X), *scale, *state, *forms, *segments))
 
 
 def sum_below(X: Any, state: State, scale: Scale, forms: Forms, threshold: Floats) -> Sums:
     """Count what lies below thresholds."""
-    sums: Sums = CORE.sum_below(to_table(X), *scale, *state, *forms, threshold)
-    return sums
+    return Sums(*CORE.sum_below(to_table(X), *scale, *state, *forms, threshold))
 
 
 def split(X: Any, state: State, scale: Scale, forms: Forms, fates: Fates) -> State:

@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 
 from lhtree import _core
 from lhtree.dask import passes
-from lhtree.dask.cluster import Cluster, Sums
+from lhtree.dask.cluster import Cluster
 from lhtree.dask.cuts import Contest, Cut, choose_cuts
 from lhtree.dask.passes import Fates, Forms, Request
+from lhtree.dask.runs import Sums
 from lhtree.dask.trees import GrowingTree, Record
 from lhtree.tree import CONTRASTS, Floats, Ints, Plan
 
@@ -123,13 +124,10 @@ class Batch:
             self.n_rounds += 1
             on_round(len(self.nodes))
 
-    def _run(self, function: Callable[..., Sums], *shared: Any) -> Sums:
-        futures = self._cluster.start(
+    def _run(self, function: Callable[..., Any], *shared: Any) -> Any:
+        return self._cluster.total(
             function, self._tables, self.states, shared=(self._scale, *shared)
         )
-        sums = self._cluster.merge(futures)
-        self._cluster.drop(futures)
-        return sums
 
     # ---- sums of columns ------------------------------------------------------
 
