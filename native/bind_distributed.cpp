@@ -137,8 +137,7 @@ nb::tuple scores(const AnyOrder<T>& X, const Doubles& mean, const Doubles& devia
       read_ranges(segment_start, low, high, bin_start, is_whole, form_node.size());
   ListedScores listed = run_pass([&] { return list_scores(table, nodes, forms, segments); });
   return nb::make_tuple(to_numpy(std::move(listed.form)), to_numpy(std::move(listed.score)),
-                        to_numpy(std::move(listed.is_target)),
-                        to_numpy(std::move(listed.weight)));
+                        to_numpy(std::move(listed.is_target)), to_numpy(std::move(listed.weight)));
 }
 
 template <class T>

@@ -272,7 +272,10 @@ class BinCounter {
         segments_(segments),
         projector_(table, nodes, forms),
         bin_(segments.bin_start[segments.start[forms.n_forms]]),
-        form_end_(4 * forms.n_forms, lowest_end) {}
+        form_end_(4 * forms.n_forms, lowest_end) {
+    for (std::int64_t s = 0; s < segments.start[forms.n_forms]; ++s)
+      scale_.push_back(segments.scale(s));
+  }
 
   PartSums run() {
     projector_.run([&](std::int64_t f, const double* score, std::int64_t begin, std::int64_t n,
@@ -287,8 +290,9 @@ class BinCounter {
         return;
       }
       segments_.find(f, score, n, [&](std::int64_t i, std::int64_t s) {
-        place(s, score + i, 1);
-        add(bin_[segments_.bin_start[s] + place_[0]], score[i], begin + i, side);
+        const auto bin = static_cast<std::int64_t>((score[i] - segments_.low[s]) * scale_[s]);
+        add(bin_[segments_.bin_start[s] + std::min(bin, segments_.n_bins(s) - 1)], score[i],
+            begin + i, side);
       });
     });
     return list();
@@ -307,7 +311,7 @@ class BinCounter {
   }
 
   void place(std::int64_t s, const double* score, std::int64_t n) {
-    find_bins(score, n, segments_.low[s], segments_.scale(s),
+    find_bins(score, n, segments_.low[s], scale_[s],
               static_cast<std::int32_t>(segments_.n_bins(s) - 1), place_);
   }
 
@@ -342,6 +346,7 @@ class BinCounter {
   const Segments& segments_;
   Projector<T> projector_;
   std::vector<Bin> bin_;
+  std::vector<double> scale_;   // bins per unit, for each segment
   std::vector<double> number_;  // of rows by bin and side, where their weights differ
   std::vector<double> form_end_;
   std::int32_t place_[rows_per_piece];

@@ -14,9 +14,10 @@ from lhtree.dask.passes import Forms, Segments
 from lhtree.dask.runs import Sums
 from lhtree.tree import THRESHOLDS, Floats, Ints, Plan
 
-N_BINS = 128  # of a range
+FEWEST_BINS, MOST_BINS = 64, 1024  # of a form; N_BINS of a range that is looked into
+N_BINS = 64
 MOST_STEPS = 4  # times that ranges are divided while they hold too many rows to be listed
-MOST_LISTED = 2**14  # projections of a node
+MOST_LISTED = 2**16  # projections of a node
 GINI = THRESHOLDS.index("gini")
 
 Bools = NDArray[np.bool_]
@@ -119,9 +120,10 @@ def _choose_gini(
 ) -> list[Cut | None]:
     """Count projections in bins, and list them in those that may hold the best cut."""
     n_forms = len(forms.node)
-    ranges, ends = _count_whole(run, forms, bounds)
     places = _find_places(contests)
     contest_of = np.repeat(np.arange(len(contests)), np.diff(places))
+    n_rows = np.array([contest.whole[2:].sum() for contest in contests])[contest_of]
+    ranges, ends = _count_whole(run, forms, bounds, n_rows)
     for step in range(MOST_STEPS + 1):
         is_open = _find_open(ranges, contests, places)
         is_many = _hold_many(ranges, is_open, contest_of)
@@ -153,10 +155,12 @@ def _find_bins(form: Ints, sums: Sums, bin_start: Ints) -> _Ranges:
     return _Ranges(np.repeat(form, np.diff(bin_start))[is_used], count[is_used], end[is_used])
 
 
-def _count_whole(run: Run, forms: Forms, bounds: Floats) -> tuple[_Ranges, Floats]:
+def _count_whole(run: Run, forms: Forms, bounds: Floats, n_rows: Floats) -> tuple[_Ranges, Floats]:
     n_forms = len(forms.node)
-    # The range of a plane is only bounded, from those of its columns: it is often narrower.
-    n_bins = np.where(np.diff(forms.start) == 1, N_BINS, 2 * N_BINS)
+    # The more rows, the more are left in the bins near the cut: about n / sqrt(bins). The range
+    # of a plane is only bounded, from those of its columns: it is often narrower.
+    n_bins = np.clip(0.5 * np.sqrt(n_rows), FEWEST_BINS, MOST_BINS).astype(np.int64)
+    n_bins = np.where(np.diff(forms.start) == 1, n_bins, 2 * n_bins)
     bin_start = np.cumsum([0, *n_bins])
     low, high = (np.ascontiguousarray(bound) for bound in bounds.T)
     segments = Segments(np.arange(n_forms + 1), low, high, bin_start, True)
