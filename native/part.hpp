@@ -247,19 +247,59 @@ struct Segments {
     const double scale = static_cast<double>(n_bins(s)) / (high[s] - low[s]);
     return std::isfinite(scale) && scale > 0.0 ? scale : 0.0;
   }
+};
+
+/// Finds the segments of scores: a grid over those of a form tells where to look.
+class SegmentFinder {
+ public:
+  SegmentFinder(const Segments& segments, std::int64_t n_forms) : segments_(segments) {
+    for (std::int64_t f = 0; f < n_forms; ++f) {
+      const std::int64_t first = segments.start[f], last = segments.start[f + 1];
+      const std::int64_t n_cells = cells_per_segment * (last - first);
+      Grid grid{cell_.size(), n_cells - 1, 0.0};
+      if (first < last) {
+        const double range = segments.high[last - 1] - segments.low[first];
+        const double scale = static_cast<double>(n_cells) / range;
+        if (std::isfinite(scale) && scale > 0.0) grid.scale = scale;
+      }
+      std::int64_t s = first;
+      for (std::int64_t c = 0; c < n_cells; ++c) {
+        while (s + 1 < last && find_cell(grid, segments.low[s + 1] - segments.low[first]) < c) ++s;
+        cell_.push_back(s);
+      }
+      grid_.push_back(grid);
+    }
+  }
 
   /// Call visit(i, s) for the scores that lie in a segment s of form f.
   template <class Visit>
   void find(std::int64_t f, const double* score, std::int64_t n, const Visit& visit) const {
-    const std::int64_t first = start[f], last = start[f + 1];
+    const std::int64_t first = segments_.start[f], last = segments_.start[f + 1];
     if (first == last) return;
-    const double lowest = low[first], highest = high[last - 1];
+    const double lowest = segments_.low[first], highest = segments_.high[last - 1];
     for (std::int64_t i = 0; i < n; ++i) {
       if (!(score[i] >= lowest && score[i] <= highest)) continue;  // nearly all
-      const std::int64_t s = std::upper_bound(low + first, low + last, score[i]) - low - 1;
-      if (score[i] <= high[s]) visit(i, s);
+      std::int64_t s = cell_[grid_[f].begin + find_cell(grid_[f], score[i] - lowest)];
+      while (s + 1 < last && segments_.low[s + 1] <= score[i]) ++s;
+      if (score[i] <= segments_.high[s]) visit(i, s);
     }
   }
+
+ private:
+  static constexpr std::int64_t cells_per_segment = 4;
+  struct Grid {
+    std::size_t begin;
+    std::int64_t last;  // number of the last cell
+    double scale;       // cells per unit; 0: only the first is used
+  };
+
+  static std::int64_t find_cell(const Grid& grid, double distance) {
+    return std::min(static_cast<std::int64_t>(distance * grid.scale), grid.last);
+  }
+
+  const Segments& segments_;
+  std::vector<Grid> grid_;
+  std::vector<std::int64_t> cell_;  // the last segment that begins before the cell
 };
 
 /// Counts of projections in bins, and their ends.
@@ -271,6 +311,7 @@ class BinCounter {
       : nodes_(nodes),
         segments_(segments),
         projector_(table, nodes, forms),
+        finder_(segments, forms.n_forms),
         bin_(segments.bin_start[segments.start[forms.n_forms]]),
         form_end_(4 * forms.n_forms, lowest_end) {
     for (std::int64_t s = 0; s < segments.start[forms.n_forms]; ++s)
@@ -289,7 +330,7 @@ class BinCounter {
         for (std::int64_t i = 0; i < n; ++i) add(first[place_[i]], score[i], begin + i, side);
         return;
       }
-      segments_.find(f, score, n, [&](std::int64_t i, std::int64_t s) {
+      finder_.find(f, score, n, [&](std::int64_t i, std::int64_t s) {
         const auto bin = static_cast<std::int64_t>((score[i] - segments_.low[s]) * scale_[s]);
         add(bin_[segments_.bin_start[s] + std::min(bin, segments_.n_bins(s) - 1)], score[i],
             begin + i, side);
@@ -345,6 +386,7 @@ class BinCounter {
   const PartNodes& nodes_;
   const Segments& segments_;
   Projector<T> projector_;
+  SegmentFinder finder_;
   std::vector<Bin> bin_;
   std::vector<double> scale_;   // bins per unit, for each segment
   std::vector<double> number_;  // of rows by bin and side, where their weights differ
@@ -373,10 +415,11 @@ template <class T>
 ListedScores list_scores(const PartTable<T>& table, const PartNodes& nodes, const Forms& forms,
                          const Segments& segments) {
   ListedScores listed;
+  const SegmentFinder finder(segments, forms.n_forms);
   Projector<T>(table, nodes, forms)
       .run([&](std::int64_t f, const double* score, std::int64_t begin, std::int64_t n,
                bool is_target) {
-        segments.find(f, score, n, [&](std::int64_t i, std::int64_t) {
+        finder.find(f, score, n, [&](std::int64_t i, std::int64_t) {
           listed.form.push_back(static_cast<std::int32_t>(f));
           listed.score.push_back(score[i]);
           listed.is_target.push_back(is_target);

@@ -12,6 +12,7 @@ da = pytest.importorskip("dask.array")
 distributed = pytest.importorskip("distributed")
 
 from lhtree import dask as ld  # noqa: E402
+from lhtree.dask import cuts  # noqa: E402
 
 ROW_LIMIT = 50  # forces nodes to grow in rounds
 
@@ -89,6 +90,24 @@ def test_trees_are_those_of_a_local_fit_bit_for_bit_where_sums_are_exact(
     assert list_differences(local.forest_, model.forest_) == []
     assert model.shrinkage_ == local.shrinkage_
     np.testing.assert_array_equal(model.to_local().predict_proba(X), local.predict_proba(X))
+
+
+@pytest.mark.parametrize("n_listed", [0, 3])
+def test_bins_that_hold_many_rows_are_divided_until_the_cut_is_exact(
+    client, monkeypatch, n_listed
+):
+    rng = np.random.default_rng(3)
+    X = rng.integers(-90, 91, (600, 4)).astype(float) ** 3  # few bins hold nearly all rows
+    y = X[:, 0] + X[:, 1] + 1e5 * rng.normal(size=600) > 0
+    parameters = {"random_state": 1, "standardize": False, **DEFAULT}
+    local = lhtree.LHForestClassifier(**parameters).fit(X, y)
+    monkeypatch.setattr(cuts, "MOST_LISTED", n_listed)
+    monkeypatch.setattr(cuts, "FEWEST_BINS", 4)
+    model = ld.LHForestClassifier(row_limit=ROW_LIMIT, **parameters)
+    model.fit(spread(X, 100), spread(y, 100))
+    assert model.growth_["n_passes"] > 4 * model.growth_["n_rounds"]
+    np.testing.assert_array_equal(model.forest_.left, local.forest_.left)
+    np.testing.assert_array_equal(model.forest_.threshold, local.forest_.threshold)
 
 
 @pytest.mark.parametrize("bootstrap", [False, True])

@@ -15,8 +15,8 @@ from lhtree.dask.runs import Sums
 from lhtree.tree import THRESHOLDS, Floats, Ints, Plan
 
 FEWEST_BINS, MOST_BINS = 64, 1024  # of a form; N_BINS of a range that is looked into
-N_BINS = 64
-MOST_STEPS = 4  # times that ranges are divided while they hold too many rows to be listed
+N_BINS = 16
+MOST_STEPS = 6  # times that ranges are divided while they hold too many rows to be listed
 MOST_LISTED = 2**16  # projections of a node
 GINI = THRESHOLDS.index("gini")
 
