@@ -30,7 +30,7 @@ MUTATIONS = (
     in_columns("category-missing", "for value in values] + [-1]", "for value in values] + [0]"),
     in_columns("category-rarest", "key=lambda k: -count[k]", "key=lambda k: count[k]"),
     in_columns("category-absent", "if weight is not None and not weight.all():\n        X, weight",
-               "if weight is None:\n        X, weight"),
+               "if weight is not None and weight.all():\n        X, weight"),
     in_columns("category-weight", "None if weight is None else weight[is_present]", "None"),
     in_columns("category-twice",
                "return np.array([*number_of, -1], dtype=np.int64)[code], list(number)",
