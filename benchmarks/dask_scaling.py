@@ -4,21 +4,23 @@ Every measurement appends one JSON line to ``benchmarks/results/dask.jsonl``;
 docs/guide/scaling-out.md is written from these lines. CPU time is that of all processes:
 workers, scheduler, client.
 
-    python -m benchmarks.dask_scaling equal satimage spambase
-    python -m benchmarks.dask_scaling overhead --workers 1 2 4
+    python -m benchmarks.dask_scaling equal
+    python -m benchmarks.dask_scaling overhead
     python -m benchmarks.dask_scaling memory
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
+import os
 import resource
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import dask.array as da
 import distributed
@@ -89,60 +91,102 @@ def make_lazy(n_blocks: int, size: int, dtype: str = "float64") -> tuple[Any, An
     return X, da.map_blocks(labels, start, dtype=np.int64)
 
 
-def compare(name: str, row_limit: int, n_members: int, partitions: list[int]) -> None:
+# By name: the row limit, the largest depth, the numbers of partitions.
+TABLES: dict[str, tuple[int, int | None, list[int]]] = {
+    "satimage": (50, 8, [1, 2, 7, 64]),
+    "spambase": (50, 8, [1, 2, 7, 64]),
+    "million": (100_000, 10, [7, 64]),
+    "million integers": (100_000, 10, [7, 64]),
+}
+
+
+class Rows(NamedTuple):
+    """A table in memory, whose test rows are asked."""
+
+    X: np.ndarray
+    y: np.ndarray
+    X_test: np.ndarray
+
+
+def load_rows(name: str) -> Rows:
+    """Return a data set, or the million rows: as they are, or as small integers."""
+    if not name.startswith("million"):
+        table = data.load(name)
+        return Rows(table.X, table.y, table.X_test)
+    blocks = [make_block(seed, 62_500, "float64") for seed in range(16)]
+    X, y = (np.concatenate(part) for part in zip(*blocks, strict=True))
+    X_test = make_block(10**6, 100_000, "float64")[0]
+    if name == "million integers":
+        X, X_test = np.rint(8 * X), np.rint(8 * X_test)
+    return Rows(X, y, X_test)
+
+
+def compare(name: str, row_limit: int, max_depth: int | None, partitions: list[int]) -> None:
     """Compare the answers of cluster and process, for several numbers of partitions."""
-    table = data.load(name)
+    table = load_rows(name)
     with start_cluster(2) as client:
-        for preset in ("accurate", "paper"):
-            for standardize in (True, False):
-                parameters = {
-                    "preset": preset,
-                    "n_estimators": n_members,
-                    "standardize": standardize,
-                    "random_state": 0,
-                }
-                local = lhtree.LHForestClassifier(**parameters).fit(table.X, table.y)
-                for n_parts in partitions:
-                    size = -(-len(table.X) // n_parts)
-                    X = client.persist(da.from_array(table.X, (size, -1)))
-                    y = client.persist(da.from_array(table.y, size))
-                    model = lhtree.dask.LHForestClassifier(row_limit=row_limit, **parameters)
-                    plain = model.fit(X, y).to_local()
-                    same = plain.predict(table.X_test) == local.predict(table.X_test)
-                    write_line(
-                        kind="equal",
-                        table=name,
-                        preset=preset,
-                        standardize=standardize,
-                        n_partitions=n_parts,
-                        row_limit=row_limit,
-                        same_answers=float(same.mean()),
-                        same_structure=bool(
-                            np.array_equal(plain.forest_.left, local.forest_.left)
-                        ),
-                        same_bits=bool(
-                            np.array_equal(plain.forest_.weight, local.forest_.weight)
-                            and np.array_equal(plain.forest_.threshold, local.forest_.threshold)
-                        ),
-                        **model.growth_,
-                    )
+        for preset, standardize in itertools.product(("accurate", "paper"), (True, False)):
+            parameters = {
+                "preset": preset,
+                "n_estimators": 2,
+                "max_depth": max_depth,
+                "standardize": standardize,
+                "random_state": 0,
+            }
+            local = lhtree.LHForestClassifier(**parameters).fit(table.X, table.y)
+            for n_parts in partitions:
+                size = -(-len(table.X) // n_parts)
+                X = client.persist(da.from_array(table.X, (size, -1)))
+                y = client.persist(da.from_array(table.y, size))
+                model = lhtree.dask.LHForestClassifier(row_limit=row_limit, **parameters)
+                plain = model.fit(X, y).to_local()
+                same = plain.predict(table.X_test) == local.predict(table.X_test)
+                write_line(
+                    kind="equal",
+                    table=name,
+                    preset=preset,
+                    standardize=standardize,
+                    max_depth=max_depth,
+                    n_partitions=n_parts,
+                    n_nodes=len(local.forest_.left),
+                    n_test=len(same),
+                    same_answers=float(same.mean()),
+                    same_structure=np.array_equal(plain.forest_.left, local.forest_.left),
+                    same_bits=all(
+                        np.array_equal(
+                            getattr(plain.forest_, field), getattr(local.forest_, field)
+                        )
+                        for field in ("left", "feature", "weight", "threshold", "share")
+                    ),
+                    **model.growth_,
+                )
 
 
 MODELS: dict[str, tuple[str, dict[str, Any]]] = {
-    "default forest": (
+    "forest": ("LHForestClassifier", {"n_estimators": 16, "max_depth": 10, "random_state": 0}),
+    "short forest": (
         "LHForestClassifier",
         {"n_estimators": 2, "max_depth": 10, "random_state": 0},
     ),
-    "longer forest": (
-        "LHForestClassifier",
-        {"n_estimators": 16, "max_depth": 10, "random_state": 0},
-    ),
+    "full depth": ("LHForestClassifier", {"n_estimators": 4, "random_state": 0}),
     "paper forest": (
         "LHForestClassifier",
-        {"preset": "paper", "n_estimators": 2, "max_depth": 10, "random_state": 0},
+        {"preset": "paper", "n_estimators": 8, "max_depth": 10, "random_state": 0},
     ),
     "one tree": ("LHTClassifier", {"max_depth": 10}),
 }
+
+
+def warm_up(client: Any) -> float:
+    """Fit a few rows, so that all workers have imported the packages; returns its CPU time."""
+    before = sum_cpu(client)
+    X, y = make_block(0, 400, "float64")
+    n_parts = 4 * len(client.scheduler_info(n_workers=-1)["workers"])
+    size = -(-len(X) // n_parts)
+    lhtree.dask.LHForestClassifier(n_estimators=2, max_depth=3, row_limit=100).fit(
+        da.from_array(X, (size, -1)), da.from_array(y, size)
+    )
+    return sum_cpu(client) - before
 
 
 def measure_overhead(
@@ -155,13 +199,14 @@ def measure_overhead(
     X_test, _ = make_block(10**6, 20_000, "float64")
     for name in names:
         kind, parameters = MODELS[name]
-        begin = time.process_time()
-        local = getattr(lhtree, kind)(**parameters).fit(X, y)
-        local_cpu = time.process_time() - begin
         for n_workers in workers:
+            begin = time.process_time()  # anew each time: both feel what else the machine does
+            local = getattr(lhtree, kind)(n_jobs=n_workers, **parameters).fit(X, y)
+            local_cpu = time.process_time() - begin
             with start_cluster(n_workers) as client:
                 held = client.persist([lazy_X, lazy_y])
                 distributed.wait(held)
+                start_cpu = warm_up(client)
                 for row_limit in row_limits:
                     before, wall = sum_cpu(client), time.monotonic()
                     model = getattr(lhtree.dask, kind)(row_limit=row_limit, **parameters)
@@ -175,9 +220,11 @@ def measure_overhead(
                         n_partitions=n_parts,
                         n_workers=n_workers,
                         local_cpu=round(local_cpu, 2),
+                        start_cpu=round(start_cpu, 2),
                         cpu=round(cpu, 2),
                         ratio=round(cpu / local_cpu, 2),
                         wall=round(wall, 2),
+                        load=round(os.getloadavg()[0], 1),
                         same_answers=float(same.mean()),
                         **model.growth_,
                     )
@@ -194,7 +241,7 @@ def measure_memory(n_gigabytes: float, n_members: int, max_depth: int) -> None:
     n_blocks = int(n_gigabytes * 2**30 / (size * N_COLUMNS * 8))
     X, y = make_lazy(n_blocks, size)
     with start_cluster(2, memory_limit="512MB") as client:
-        pids = set(client.run(lambda: __import__("os").getpid()).values())
+        pids = set(client.run(os.getpid).values())
         wall = time.monotonic()
         model = lhtree.dask.LHForestClassifier(
             n_estimators=n_members, max_depth=max_depth, max_samples=0.2, random_state=0
@@ -210,7 +257,7 @@ def measure_memory(n_gigabytes: float, n_members: int, max_depth: int) -> None:
             n_members=n_members,
             max_depth=max_depth,
             peak_mib=[round(peak) for peak in client.run(find_peak).values()],
-            no_worker_died=pids == set(client.run(lambda: __import__("os").getpid()).values()),
+            no_worker_died=pids == set(client.run(os.getpid).values()),
             wall=round(wall, 1),
             accuracy=round(float(model.to_local().score(X_test, y_test)), 4),
             **model.growth_,
@@ -222,14 +269,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     equal = commands.add_parser("equal")
-    equal.add_argument("tables", nargs="+")
-    equal.add_argument("--row-limit", type=int, default=50)
-    equal.add_argument("--members", type=int, default=2)
-    equal.add_argument("--partitions", nargs="+", type=int, default=[1, 2, 7, 64])
+    equal.add_argument("tables", nargs="*", default=list(TABLES))
     overhead = commands.add_parser("overhead")
     overhead.add_argument("--models", nargs="+", default=list(MODELS))
     overhead.add_argument("--workers", nargs="+", type=int, default=[1, 2, 4])
-    overhead.add_argument("--row-limits", nargs="+", type=int, default=[0, 100_000])
+    overhead.add_argument("--row-limits", nargs="+", type=int, default=[100_000, 0])
     overhead.add_argument("--rows", type=int, default=1_000_000)
     memory = commands.add_parser("memory")
     memory.add_argument("--gigabytes", type=float, default=3.0)
@@ -238,7 +282,7 @@ def main() -> None:
     options = parser.parse_args()
     if options.command == "equal":
         for name in options.tables:
-            compare(name, options.row_limit, options.members, options.partitions)
+            compare(name, *TABLES[name])
     elif options.command == "overhead":
         limits = [limit or None for limit in options.row_limits]
         measure_overhead(options.models, options.workers, limits, options.rows)

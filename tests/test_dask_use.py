@@ -21,7 +21,7 @@ dd = pytest.importorskip("dask.dataframe")
 distributed = pytest.importorskip("distributed")
 
 from lhtree import dask as ld  # noqa: E402
-from lhtree.dask import passes, rounds  # noqa: E402
+from lhtree.dask import classifier, passes, rounds  # noqa: E402
 
 PARAMETERS = {"n_estimators": 2, "max_depth": 2, "random_state": 0, "standardize": False}
 
@@ -161,6 +161,12 @@ def make_bad(table):
         "no weight": ((X, y, spread(0 * weight)[0]), {}, ValueError, "zero for every row"),
         "warm start": ((X, y), {"warm_start": True}, ValueError, "warm_start=True is not there"),
         "oob": ((X, y), {"oob_score": True}, ValueError, "oob_score=True is not there"),
+        "calibration": (
+            (X, y), {"calibration": "oob"}, ValueError, "calibration='oob' is not there",
+        ),
+        "categories": (
+            (X, y), {"categorical_features": [0]}, ValueError, "categorical_features=.* is not",
+        ),
         "row limit": ((X, y), {"row_limit": 0}, ValueError, "row_limit must be"),
         "leaf": (
             (X, y), {"min_samples_leaf": 5, "row_limit": 50}, ValueError, "min_samples_leaf needs",
@@ -176,6 +182,29 @@ def test_bad_input_gets_a_clear_sentence(client, table, kind):
         model.fit(*arguments)
     assert not hasattr(model, "forest_")
     assert not hasattr(model, "n_features_in_")
+
+
+@pytest.mark.parametrize("name", sorted(classifier.REFUSED))
+def test_what_is_not_there_is_refused_before_any_task_runs(client, table, name, monkeypatch):
+    values = {"warm_start": True, "oob_score": True, "calibration": "oob"}
+    monkeypatch.setattr(classifier, "Cluster", None)
+    model = ld.LHForestClassifier(**{name: values.get(name, [0])})
+    with pytest.raises(ValueError, match=f"{name}=.* is not there on a cluster; leave it") as info:
+        model.fit(*spread(*table))
+    assert str(info.value).count(".") == 1
+
+
+def test_auto_adds_the_members_of_a_local_fit(client, table):
+    parameters = {
+        "n_estimators": "auto", "max_estimators": 70, "max_depth": 2, "random_state": 0,
+        "standardize": False,
+    }  # fmt: skip
+    X, y = table[0][:120], table[1][:120]
+    local = lhtree.LHForestClassifier(**parameters).fit(X, y)
+    model = ld.LHForestClassifier(**parameters).fit(*spread(X, y))
+    assert model.n_estimators_ == local.n_estimators_ > 20
+    assert model.shrinkage_ == local.shrinkage_
+    np.testing.assert_array_equal(model.forest_.threshold, local.forest_.threshold)
 
 
 def test_small_trees_are_grown_where_their_rows_fit_on_one_worker(client, table):
@@ -250,3 +279,49 @@ def test_a_worker_that_dies_changes_no_bit(table, monkeypatch):
     assert n_kills
     np.testing.assert_array_equal(model.forest_.threshold, local.forest_.threshold)
     np.testing.assert_array_equal(model.forest_.weight, local.forest_.weight)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_partitions_that_one_worker_holds_give_the_same_model(table):
+    X, y = table
+    local = lhtree.LHForestClassifier(**PARAMETERS).fit(X, y)
+    with distributed.Client(
+        n_workers=2, threads_per_worker=1, processes=False, dashboard_address=":0"
+    ) as client:
+        first = min(client.scheduler_info()["workers"])
+        held = [client.persist(some, workers=[first]) for some in spread(X, y, size=20)]
+        model = ld.LHForestClassifier(row_limit=50, **PARAMETERS).fit(*held)
+    np.testing.assert_array_equal(model.forest_.threshold, local.forest_.threshold)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_cluster_without_workers_ends_the_fit_in_time(table, monkeypatch):
+    monkeypatch.setattr("lhtree.dask.cluster.SECONDS_BETWEEN_LOOKS", 0.5)
+    monkeypatch.setattr("lhtree.dask.cluster.SECONDS_WITHOUT_WORKERS", 1.0)
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0"
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        split, lost = rounds.Batch._split, []
+
+        def kill_all_and_split(self, *arguments):
+            if not lost:
+                pids = client.run(os.getpid).values()
+                for nanny in cluster.workers.values():
+                    nanny.auto_restart = False
+                for pid in pids:
+                    os.kill(pid, signal.SIGKILL)
+                lost.append(time.monotonic())
+            return split(self, *arguments)
+
+        monkeypatch.setattr(rounds.Batch, "_split", kill_all_and_split)
+        model = ld.LHForestClassifier(row_limit=50, **PARAMETERS)
+        timer = threading.Timer(120, cluster.close)  # never hang
+        timer.start()
+        with pytest.raises(RuntimeError, match="no worker for 1 seconds; fit cannot go on"):
+            model.fit(*spread(*table))
+        timer.cancel()
+        assert time.monotonic() - lost[0] < 60
+    assert not hasattr(model, "forest_")
