@@ -101,8 +101,10 @@ def test_bins_that_hold_many_rows_are_divided_until_the_cut_is_exact(
     y = X[:, 0] + X[:, 1] + 1e5 * rng.normal(size=600) > 0
     parameters = {"random_state": 1, "standardize": False, **DEFAULT}
     local = lhtree.LHForestClassifier(**parameters).fit(X, y)
-    monkeypatch.setattr(cuts, "MOST_LISTED", n_listed)
+    monkeypatch.setattr(cuts, "FEWEST_LISTED", n_listed)
     monkeypatch.setattr(cuts, "FEWEST_BINS", 4)
+    monkeypatch.setattr(cuts, "N_NUMBERS", 0)
+    monkeypatch.setattr(cuts, "MOST_STEPS", 24)
     looks, look = [], cuts._look_into
     monkeypatch.setattr(cuts, "_look_into", lambda *given: looks.append(1) or look(*given))
     model = ld.LHForestClassifier(row_limit=ROW_LIMIT, **parameters)

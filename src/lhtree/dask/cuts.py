@@ -14,10 +14,11 @@ from lhtree.dask.passes import Forms, Segments
 from lhtree.dask.runs import Sums
 from lhtree.tree import THRESHOLDS, Floats, Ints, Plan
 
-FEWEST_BINS, MOST_BINS = 64, 1024  # of a form; N_BINS of a range that is looked into
-N_BINS = 16
-MOST_STEPS = 6  # times that ranges are divided while they hold too many rows to be listed
-MOST_LISTED = 2**16  # projections of a node
+FEWEST_BINS, MOST_BINS = 64, 1024  # of a form
+FEWEST_PARTS, MOST_PARTS = 2, 16  # of a bin that is looked into
+FEWEST_LISTED, MOST_LISTED = 2**10, 2**16  # projections of a node
+MOST_STEPS = 12  # times that bins are divided while they hold too many rows to be listed
+N_NUMBERS = 2**22  # bins, or projections, that a pass may tell of, if the fewest are no more
 GINI = THRESHOLDS.index("gini")
 
 Bools = NDArray[np.bool_]
@@ -69,6 +70,11 @@ def choose_cuts(
 
 def _find_places(contests: list[Contest]) -> Ints:
     return np.cumsum([0, *(contest.n_forms for contest in contests)])
+
+
+def share_out(n_parts: int, fewest: int, most: int) -> int:
+    """Return how many numbers each part of a pass may tell."""
+    return min(most, max(fewest, N_NUMBERS // max(n_parts, 1)))
 
 
 def _find_count(sums: Floats, n: int) -> Floats:
@@ -159,7 +165,8 @@ def _count_whole(run: Run, forms: Forms, bounds: Floats, n_rows: Floats) -> tupl
     n_forms = len(forms.node)
     # The more rows, the more are left in the bins near the cut: about n / sqrt(bins). The range
     # of a plane is only bounded, from those of its columns: it is often narrower.
-    n_bins = np.clip(0.5 * np.sqrt(n_rows), FEWEST_BINS, MOST_BINS).astype(np.int64)
+    most = share_out(len(n_rows), FEWEST_BINS, MOST_BINS)
+    n_bins = np.clip(0.5 * np.sqrt(n_rows), FEWEST_BINS, most).astype(np.int64)
     n_bins = np.where(np.diff(forms.start) == 1, n_bins, 2 * n_bins)
     bin_start = np.cumsum([0, *n_bins])
     low, high = (np.ascontiguousarray(bound) for bound in bounds.T)
@@ -198,17 +205,19 @@ def _hold_many(ranges: _Ranges, is_open: Bools, contest_of: Ints) -> Bools:
     """Mark the open ranges of nodes that have too many rows in them to be listed."""
     of = contest_of[ranges.form]
     n_rows = np.bincount(of, is_open * ranges.counts[:, 2:].sum(axis=1))
-    return is_open & (n_rows > MOST_LISTED)[of]
+    most = share_out(int(np.count_nonzero(n_rows)), FEWEST_LISTED, MOST_LISTED)
+    return is_open & (n_rows > most)[of]
 
 
 def _select(forms: Forms, ranges: _Ranges, is_open: Bools) -> tuple[Ints, Forms, Segments]:
     """Return the numbers of the forms that have open ranges, these forms, and the ranges."""
     number, form = np.unique(ranges.form[is_open], return_inverse=True)
+    n_open = int(np.count_nonzero(is_open))
     segments = Segments(
         np.searchsorted(form, np.arange(len(number) + 1)).astype(np.int64),
         np.ascontiguousarray(ranges.end[is_open, 0]),
         np.ascontiguousarray(ranges.end[is_open, 1]),
-        np.arange(np.count_nonzero(is_open) + 1) * N_BINS,
+        np.arange(n_open + 1) * share_out(n_open, FEWEST_PARTS, MOST_PARTS),
         False,
     )
     return number, select_forms(forms, number), segments
