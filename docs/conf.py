@@ -48,15 +48,18 @@ templates_path = ["_templates"]
 html_theme = "pydata_sphinx_theme"
 html_title = "lhtree"
 html_static_path = ["_static"]
+html_css_files = ["site.css"]
 html_show_sourcelink = False
+html_sidebars = {"getting-started": [], "how-it-works": []}  # they have no pages below them
 html_theme_options = {
     "navigation_with_keys": False,
+    "navbar_align": "left",
     "show_toc_level": 2,
     "header_links_before_dropdown": 7,
-    "secondary_sidebar_items": {  # the wide tables need the room
-        "results/accuracy": [],
-        "results/paper": [],
+    "secondary_sidebar_items": {
         "**": ["page-toc"],
+        "results/accuracy": [],  # the wide tables need the room
+        "results/paper": [],
     },
     "footer_start": ["copyright"],
     "footer_end": ["theme-version"],

@@ -35,7 +35,8 @@ changes = [nearest_counterfactual(model, row) for _, row in X_test[is_malignant]
 closest = int(np.argmin([change.distance for change in changes]))
 patient = X_test[is_malignant].iloc[[closest]]
 explanation = explain_rows(model, patient)
-print("votes:", dict(zip(explanation.classes, explanation.vote[0].round(3), strict=True)))
+for name, vote in zip(explanation.classes, explanation.vote[0], strict=True):
+    print(f"vote for {name}: {vote:.3f}")
 plot_contributions(model, patient)
 plt.show()
 
@@ -48,7 +49,7 @@ plt.show()
 answer = changes[closest]
 print(
     f"{answer.original} would become {answer.prediction} at a distance of "
-    f"{answer.distance:.2f} standard deviations (proven: {answer.is_minimal})"
+    f"{answer.distance:.2f} deviations (proven: {answer.is_minimal})"
 )
 changed = np.asarray(answer.x, dtype=float).ravel() - patient.to_numpy().ravel()
 for j in np.argsort(-abs(changed / X_train.std().to_numpy()))[:5]:

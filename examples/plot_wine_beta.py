@@ -89,7 +89,7 @@ order = np.argsort(abs(weight))
 fig, ax = plt.subplots(figsize=(6, 4), layout="constrained")
 colours = ["tab:blue" if abs(weight[j]) >= 0.25 else "lightgrey" for j in order]
 ax.barh([X.columns[feature[j]] for j in order], weight[order], color=colours)
-ax.set(xlabel="weight in the first split of class 0 (grey: dropped at beta = 0.25)")
+ax.set(xlabel="weight (grey: dropped at beta = 0.25)")
 plt.show()
 
 # %%

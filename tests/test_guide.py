@@ -4,12 +4,14 @@ import contextlib
 import importlib
 import io
 import re
+import shlex
 from pathlib import Path
 
 import pytest
+from sklearn.datasets import load_wine
 
 import licences
-from lhtree.cli.app import COMMANDS
+from lhtree.cli.app import COMMANDS, run
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -21,24 +23,78 @@ PUBLIC = [
 FENCE = re.compile(r"^```(python|text)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
-@pytest.mark.parametrize("name", ["tables", "interpreting", "probabilities"])
-def test_the_programs_of_a_guide_print_what_it_shows(name, tmp_path, monkeypatch):
-    pytest.importorskip("pandas")
-    monkeypatch.chdir(tmp_path)
-    page = DOCS / "guide" / f"{name}.md"
-    blocks = FENCE.findall(page.read_text("utf-8"))
-    assert blocks
+PROGRAMS = [
+    page
+    for page in PAGES
+    if page.is_relative_to(DOCS)
+    and "```python" in page.read_text("utf-8")
+    and page.stem != "scaling-out"  # needs a cluster, see below
+]
+
+
+def run_programs(page, text):
+    """Run the programs of a page one after the other; each prints what is shown below it."""
     names, printed = {}, ""
-    for language, text in blocks:
+    for language, block in FENCE.findall(text):
         if language == "text":
-            assert printed == text
+            assert printed == block
             printed = ""
             continue
         assert not printed, "what a program prints is shown below it"
         with contextlib.redirect_stdout(io.StringIO()) as output:
-            exec(compile(text, page.name, "exec"), names)
+            exec(compile(block, page.name, "exec"), names)
         printed = output.getvalue()
     assert not printed
+    return names
+
+
+@pytest.mark.parametrize("page", PROGRAMS, ids=lambda page: page.stem)
+def test_the_programs_of_a_page_print_what_it_shows(page, tmp_path, monkeypatch):
+    pytest.importorskip("pandas")
+    monkeypatch.chdir(tmp_path)
+    run_programs(page, page.read_text("utf-8"))
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning:distributed")
+def test_the_program_for_a_cluster_runs_on_one(tmp_path, monkeypatch):
+    distributed = pytest.importorskip("distributed")
+    page = DOCS / "guide" / "scaling-out.md"
+    text = page.read_text("utf-8")
+    assert text.count("scheduler:8786") == 1
+    table = load_wine(as_frame=True).frame.rename(columns={"target": "label"})
+    monkeypatch.chdir(tmp_path)
+    Path("clicks").mkdir()
+    for k in range(2):
+        table[k::2].to_parquet(f"clicks/{k}.parquet", index=False)
+    with distributed.LocalCluster(
+        n_workers=1, threads_per_worker=2, processes=False, dashboard_address=":0"
+    ) as cluster:
+        names = run_programs(page, text.replace("scheduler:8786", cluster.scheduler_address))
+        with names["client"]:
+            X = table.drop(columns="label")
+            assert names["local"].score(X, table["label"]) > 0.95
+            assert len(names["predicted"].compute()) == len(table)
+
+
+def test_the_commands_of_the_guide_print_what_it_shows(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    text = (DOCS / "guide" / "command-line.md").read_text("utf-8")
+    n_shown, printed = 0, []
+    for language, block in re.findall(r"^```(sh|text)\n(.*?)^```$", text, re.M | re.S):
+        lines = block.splitlines()
+        if language == "sh":
+            for line in lines:
+                program, *arguments = shlex.split(line)
+                if arguments[0] in ("demo", "report") and "--csv" not in arguments:
+                    continue  # long, and run by the tests of the help
+                assert (program, run(arguments)) == ("lhtree", 0), capsys.readouterr().err
+                printed = [each.rstrip() for each in capsys.readouterr().out.splitlines()]
+        else:
+            wanted = [each.rstrip() for each in lines]
+            places = range(len(printed) - len(wanted) + 1)
+            assert any(printed[i : i + len(wanted)] == wanted for i in places), printed
+            n_shown += 1
+    assert n_shown == 2
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)

@@ -6,7 +6,7 @@ import json
 import math
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Annotated, Any
 
 import numpy as np
@@ -89,7 +89,9 @@ def show_progress(task: str, total: float | None = None) -> Iterator[Progress]:
     columns = [TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn()]
     if total is not None:
         columns.append(TimeRemainingColumn())
-    is_hidden = not sys.stderr.isatty()
-    with Progress(*columns, console=console, transient=True, disable=is_hidden) as progress:
-        progress.add_task(task, total=total)
+    is_terminal = sys.stderr.isatty()
+    progress = Progress(*columns, console=console, transient=True, disable=not is_terminal)
+    progress.add_task(task, total=total)
+    # Some versions of rich print an empty line at the end of a bar that is not shown.
+    with progress if is_terminal else nullcontext():
         yield progress
