@@ -56,6 +56,7 @@ def test_the_programs_of_a_page_print_what_it_shows(page, tmp_path, monkeypatch)
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning:distributed")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of Dask's reader of Parquet files
 def test_the_program_for_a_cluster_runs_on_one(tmp_path, monkeypatch):
     distributed = pytest.importorskip("distributed")
     page = DOCS / "guide" / "scaling-out.md"

@@ -85,6 +85,16 @@ def _check_pairs(X: Any, name: str, column: Any) -> None:
         )
 
 
+def _list_pieces(collection: Any) -> list[Any]:
+    """Return the partitions of a collection as they are counted."""
+    pieces: list[Any] = np.ravel(collection.to_delayed()).tolist()
+    if is_frame(collection) and len(pieces) != collection.npartitions:
+        # Dask's optimiser reads several files at once where few of their columns are needed,
+        # so that the labels of a table would have other partitions than its features.
+        pieces = collection.to_delayed(optimize_graph=False)
+    return pieces
+
+
 def list_partitions(X: Any, y: Any, sample_weight: Any) -> list[Partition]:
     """Return the partitions of a table; refuse columns that do not fit it."""
     y = _check_column("y", y)
@@ -94,7 +104,7 @@ def list_partitions(X: Any, y: Any, sample_weight: Any) -> list[Partition]:
         sample_weight = _check_column("sample_weight", sample_weight)
         _check_pairs(X, "sample_weight", sample_weight)
         columns.append(sample_weight)
-    parts = [np.ravel(collection.to_delayed()).tolist() for collection in (X, *columns)]
+    parts = [_list_pieces(collection) for collection in (X, *columns)]
     weights = parts[2] if sample_weight is not None else [None] * len(parts[0])
     return [Partition(*pieces) for pieces in zip(parts[0], parts[1], weights, strict=True)]
 
