@@ -19,6 +19,7 @@ from benchmarks import (
     models,
     paper,
     report,
+    robustness,
     summary,
     tune,
     workers,
@@ -229,3 +230,18 @@ def test_labels_are_moved_apart_and_keep_their_order():
     assert np.diff(places).min() > 0.5 - 1e-6
     assert abs(places[:3].mean() - 3.2 / 3) < 1e-6
     assert places[3] == 5.0
+
+
+def test_the_page_of_robustness_has_means_over_splits(tmp_path, monkeypatch):
+    monkeypatch.setattr(robustness, "PAGE", tmp_path / "robustness.md")
+    line = {"task": "oob", "members": 100}
+    found = [
+        {**line, "data": name, "seed": seed, "result": {"test": value}}
+        for name, seed, value in (("wine", 0, 0.5), ("wine", 1, 1.0), ("seeds", 0, 0.9))
+    ]
+    robustness.write_page(found)
+    text = robustness.PAGE.read_text(encoding="utf-8")
+    assert "| wine | 100 | 2 | 75.00 |" in text
+    assert "| **mean** | 100 | 3 | 80.00 |" in text
+    assert robustness.TITLES["holes"] not in text
+    assert len(list(robustness.list_work([0, 1], ["frame", "holes"]))) == 2 * 3 + 2 * 3 + 1
