@@ -412,8 +412,8 @@ nb::dict branches(const Input<T, 2>& Z, nb::handle plan_object, const Rows& row,
       forest = grow_branches(ColumnTable<T>(Z.data(), n_rows, n_columns, false), row.data(),
                              weights, list, plan.rules, n_threads, poll);
     else
-      forest = grow_branches(Table<T>(Z.data(), n_rows, n_columns, false), row.data(), weights,
-                             list, plan.rules, n_threads, poll);
+      forest = grow_branches(make_row_table(Z.data(), n_rows, n_columns, false, plan.rules),
+                             row.data(), weights, list, plan.rules, n_threads, poll);
   }
   return to_dict(std::move(forest));
 }

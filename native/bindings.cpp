@@ -207,8 +207,8 @@ nb::dict grow(const Input<T, 2>& X, const Input<std::int32_t, 1>& code,
       forest = grow_forest(ColumnTable<T>(X.data(), n_rows, n_columns, has_missing), labels, plan,
                            n_threads, poll);
     else
-      forest = grow_forest(Table<T>(X.data(), n_rows, n_columns, has_missing), labels, plan,
-                           n_threads, poll);
+      forest = grow_forest(make_row_table(X.data(), n_rows, n_columns, has_missing, plan.rules),
+                           labels, plan, n_threads, poll);
   }
   return to_dict(std::move(forest));
 }

@@ -14,6 +14,7 @@
 #include "contrast.hpp"
 #include "node.hpp"
 #include "random.hpp"
+#include "recall.hpp"
 #include "score_cutter.hpp"
 #include "statistics.hpp"
 
@@ -31,7 +32,8 @@ class DenseSplitter {
         rules_(rules),
         stop_(stop),
         near_rows_(0, table),
-        cutter_(rules) {
+        cutter_(rules),
+        recall_(table.lengths) {
     leave_near();
   }
 
@@ -39,6 +41,7 @@ class DenseSplitter {
 
   State begin(const NodeRows& rows, std::uint64_t key) {
     State moments = take_moments();
+    moments->anchor.clear();
     fix_columns(key, rules_.n_columns_per_tree, table_->n_columns, moments->is_fixed);
     sum_exactly(*table_, rows, *moments, stop_);
     return moments;
@@ -58,15 +61,24 @@ class DenseSplitter {
               Split& split) {
     settle(*table_, rows, *moments, stop_);
     columns_.clear();
-    for (std::int64_t j = 0; j < table_->n_columns; ++j)
-      if (!moments->is_fixed[j] && moments->column(j).variance() > rules_.alpha)
-        columns_.push_back({static_cast<std::int32_t>(j), moments->column(j)});
+    columns_.reserve(table_->n_columns);
+    for (std::int64_t j = 0; j < table_->n_columns; ++j) {
+      if (moments->is_fixed[j]) continue;
+      const ColumnMoments column = moments->column(j);
+      if (column.variance() > rules_.alpha)
+        columns_.push_back({static_cast<std::int32_t>(j), column});
+    }
     if (!weigh_columns(columns_, rules_, find_strength(columns_, rules_), split.terms))
       return false;
     split.score.resize(rows.size());
-    project_part(rows.target, split.terms, split.score.data());
-    project_part(rows.rest, split.terms, split.score.data() + rows.target.size);
-    return cutter_.cut(rows, min_weight, split);
+    const bool is_guessed = guess(rows, *moments, split);
+    if (!is_guessed) project_all(rows, *moments, split);
+    if (!cutter_.cut(rows, min_weight, split)) return false;
+    if (is_guessed && split.threshold.rule == Rule::middle) {
+      recall_.list_divided(split);
+      project_unsure(rows, split);
+    }
+    return true;
   }
 
   /// Give the mixed children their sums, as long as rounding stays bounded.
@@ -103,8 +115,9 @@ class DenseSplitter {
     for (std::int64_t i = 0; i < n; ++i) {
       near_rows_.assign(i, all_rows_.row(row[i]));
       if (all_weight_) near_weight_[i] = all_weight_[row[i]];
-      row[i] = static_cast<std::uint32_t>(i);
     }
+    if (recall_.is_active()) recall_.enter_near(row, n);
+    std::iota(row, row + n, 0);
     is_near_ = true;
     near_level_ = level;
     table_ = &near_rows_;
@@ -112,6 +125,7 @@ class DenseSplitter {
   }
 
   void leave_near() {
+    recall_.leave_near();
     is_near_ = false;
     table_ = &all_rows_;
     weight_ = all_weight_;
@@ -128,16 +142,33 @@ class DenseSplitter {
     State moments = take_moments();
     moments->origin = parent.origin;
     moments->is_fixed = parent.is_fixed;
+    moments->anchor = parent.anchor;
     sum_exactly(*table_, rows, *moments, stop_);
     return moments;
   }
 
-  void project_part(RowSet rows, const Terms& terms, double* score) {
+  FormView view(const Terms& terms) const {
     const bool is_dense = terms.size() == table_->n_columns;
-    const FormView form{is_dense ? nullptr : terms.feature.data(), terms.weight.data(),
-                        terms.size(), false, table_->has_missing ? terms.center.data() : nullptr};
+    return {is_dense ? nullptr : terms.feature.data(), terms.weight.data(), terms.size(), false,
+            table_->has_missing ? terms.center.data() : nullptr};
+  }
+
+  /// Fill the scores from what is known of the rows, if most of them are sure.
+  bool guess(const NodeRows& rows, const Moments& moments, Split& split) {
+    if (moments.anchor.empty() || !recall_.guess(rows, moments.anchor, split)) return false;
+    project_unsure(rows, split);
+    return true;
+  }
+
+  void project_all(const NodeRows& rows, Moments& moments, Split& split) {
+    project_part(rows.target, split.terms, split.score.data());
+    project_part(rows.rest, split.terms, split.score.data() + rows.target.size);
+    if (recall_.is_active()) recall_.keep(rows, split, moments.anchor);
+  }
+
+  void project_part(RowSet rows, const Terms& terms, double* score) {
+    const FormView form = view(terms);
     const Place place = is_near_ ? Place::cached : Place::scattered;
-    constexpr std::int64_t piece = 256;
     const T* row[piece];
     for (std::int64_t begin = 0; begin < rows.size; begin += piece) {
       if (begin % (16 * piece) == 0) check_stop(stop_);
@@ -146,6 +177,23 @@ class DenseSplitter {
       project(row, n, form, place, score + begin);
     }
   }
+
+  /// Project the rows whose guess does not do.
+  void project_unsure(const NodeRows& rows, Split& split) {
+    const FormView form = view(split.terms);
+    const std::uint32_t* place = recall_.unsure();
+    const T* row[piece];
+    double score[piece];
+    for (std::int64_t begin = 0; begin < recall_.n_unsure(); begin += piece) {
+      const std::int64_t n = std::min(piece, recall_.n_unsure() - begin);
+      for (std::int64_t i = 0; i < n; ++i)
+        row[i] = table_->row(rows.target.row[place[begin + i]]);  // the rest follows the targets
+      project(row, n, form, Place::scattered, score);
+      for (std::int64_t i = 0; i < n; ++i) split.score[place[begin + i]] = score[i];
+    }
+  }
+
+  static constexpr std::int64_t piece = 256;  // rows that are projected in one go
 
   const Table<T>& all_rows_;
   const double* all_weight_;  // [n_rows of the table] or null
@@ -158,6 +206,7 @@ class DenseSplitter {
   const Table<T>* table_ = nullptr;  // where the rows of the node at hand are
   const double* weight_ = nullptr;
   ScoreCutter cutter_;
+  Recall recall_;
   std::vector<PlaneColumn> columns_;
   std::vector<State> spare_;
 };

@@ -96,7 +96,7 @@ GrownTree with_splitter(const SparseTable& table, const double* weight, const Ru
 
 template <class AnyTable>
 GrownTree grow_tree(const AnyTable& table, const Labels& labels, const Plan& plan,
-                    std::int64_t number, const StopFlag& stop) {
+                    std::int64_t number, GrownTree room, const StopFlag& stop) {
   const auto n_targets = static_cast<std::int64_t>(plan.target.size());
   const std::int64_t step = number / n_targets, member = plan.first_member + step;
   const std::int32_t target = plan.target[number % n_targets];
@@ -112,7 +112,7 @@ GrownTree grow_tree(const AnyTable& table, const Labels& labels, const Plan& pla
       tree_key(member_key(plan.seed, member), static_cast<std::uint64_t>(target));
   return with_splitter(table, weight.empty() ? nullptr : weight.data(), rules, stop,
                        [&](auto& splitter) {
-                         Grower grower(splitter, rules, stop);
+                         Grower grower(splitter, rules, stop, std::move(room));
                          return grower.grow(row, middle - row.begin(), Start{key, key});
                        });
 }
@@ -127,14 +127,14 @@ struct Branch {
 /// Grow the subtree of a branch. `weight` has an entry for each entry of `row`, or is null.
 template <class AnyTable>
 GrownTree grow_branch(const AnyTable& table, const std::uint32_t* row, const double* weight,
-                      const Branch& branch, Rules rules, const StopFlag& stop) {
+                      const Branch& branch, Rules rules, GrownTree room, const StopFlag& stop) {
   std::vector<std::uint32_t> rows(row + branch.begin, row + branch.end);
   std::vector<double> table_weight(weight ? table.n_rows : 0);
   for (std::int64_t i = branch.begin; weight && i < branch.end; ++i)
     table_weight[row[i]] = weight[i];
   rules.beta = branch.beta;
   auto splitter = make_splitter(table, weight ? table_weight.data() : nullptr, rules, stop);
-  Grower grower(splitter, rules, stop);
+  Grower grower(splitter, rules, stop, std::move(room));
   return grower.grow(rows, branch.middle - branch.begin, branch.start);
 }
 
@@ -145,7 +145,7 @@ Forest grow_forest(const AnyTable& table, const Labels& labels, const Plan& plan
   run_tasks(
       plan.n_trees(), n_threads,
       [&](std::int64_t number, const StopFlag& stop) {
-        writer.add(number, grow_tree(table, labels, plan, number, stop));
+        writer.add(number, grow_tree(table, labels, plan, number, writer.take_room(), stop));
       },
       poll);
   return writer.finish();
@@ -161,7 +161,8 @@ Forest grow_branches(const AnyTable& table, const std::uint32_t* row, const doub
   run_tasks(
       n_trees, n_threads,
       [&](std::int64_t number, const StopFlag& stop) {
-        writer.add(number, grow_branch(table, row, weight, branches[number], rules, stop));
+        writer.add(number, grow_branch(table, row, weight, branches[number], rules,
+                                       writer.take_room(), stop));
       },
       poll);
   return writer.finish();

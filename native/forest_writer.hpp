@@ -39,11 +39,22 @@ class ForestWriter {
     const std::lock_guard lock(mutex_);
     waiting_[number] = std::move(tree);
     while (next_ < waiting_.size() && !waiting_[next_].node.empty()) {
-      const GrownTree ready = std::exchange(waiting_[next_], {});
+      GrownTree ready = std::exchange(waiting_[next_], {});
       make_room(ready);
       append(ready, target_[next_ % target_.size()]);
       ++next_;
+      ready.clear();
+      spare_.push_back(std::move(ready));
     }
+  }
+
+  /// An empty tree, with the memory of one that has been written if there is one.
+  GrownTree take_room() {
+    const std::lock_guard lock(mutex_);
+    if (spare_.empty()) return {};
+    GrownTree room = std::move(spare_.back());
+    spare_.pop_back();
+    return room;
   }
 
   /// The arrays of all trees.
@@ -123,6 +134,7 @@ class ForestWriter {
   std::int64_t n_features_;
   std::mutex mutex_;                // guards all below
   std::vector<GrownTree> waiting_;  // trees that others still have to precede
+  std::vector<GrownTree> spare_;    // empty trees whose memory may be used again
   std::size_t next_ = 0;            // the tree to be written next
   Forest forest_;
 };

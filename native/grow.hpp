@@ -57,8 +57,9 @@ class Grower {
  public:
   using Waiting = Pending<typename Splitter::State>;
 
-  Grower(Splitter& splitter, const Rules& rules, const StopFlag& stop)
-      : splitter_(splitter), rules_(rules), stop_(stop) {}
+  /// `room` is an empty tree whose memory may be used.
+  Grower(Splitter& splitter, const Rules& rules, const StopFlag& stop, GrownTree room)
+      : splitter_(splitter), rules_(rules), stop_(stop), tree_(std::move(room)) {}
 
   GrownTree grow(std::vector<std::uint32_t>& row, std::int64_t n_targets, const Start& start) {
     row_ = row.data();
@@ -163,21 +164,24 @@ class Grower {
   /// Move the node's rows to [left targets, left rest, right targets, right rest],
   /// each in its old order.
   Sides partition(const Waiting& node, const Split& split) {
-    right_.clear();
-    std::int64_t n_left = node.begin;
+    const auto n = static_cast<std::size_t>(node.end - node.begin);
+    if (right_.size() < n) right_.resize(n);
+    std::int64_t n_left = node.begin, n_right = 0;
+    // Both sides are written for every row: which one counts is hard to predict.
     const auto sweep = [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t i = begin; i < end; ++i) {
-        if (split.score[i - node.begin] < split.threshold.value)
-          row_[n_left++] = row_[i];
-        else
-          right_.push_back(row_[i]);
+        const std::uint32_t row = row_[i];
+        const std::int64_t is_left = split.score[i - node.begin] < split.threshold.value;
+        row_[n_left] = row;
+        right_[n_right] = row;
+        n_left += is_left;
+        n_right += 1 - is_left;
       }
     };
     sweep(node.begin, node.middle);
-    const std::int64_t left_middle = n_left;
-    const auto n_right_targets = static_cast<std::int64_t>(right_.size());
+    const std::int64_t left_middle = n_left, n_right_targets = n_right;
     sweep(node.middle, node.end);
-    std::copy(right_.begin(), right_.end(), row_ + n_left);
+    std::copy_n(right_.begin(), n_right, row_ + n_left);
     return {left_middle, n_left, n_left + n_right_targets};
   }
 

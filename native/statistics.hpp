@@ -69,6 +69,7 @@ struct Moments {
   std::vector<double> present_rest;    // [width] and of the rest; empty: all rows have all
   std::vector<double> scale;           // [width] square / weight at the last exact sum
   std::vector<std::uint8_t> is_fixed;  // [width] constant in the node, or not a column of the tree
+  std::vector<double> anchor;          // weights whose projections are known; see recall.hpp
 
   Moments(std::int64_t width, bool has_missing)
       : origin(width),

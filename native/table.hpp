@@ -9,6 +9,13 @@
 
 namespace lhtree {
 
+/// How far the rows of a table lie from its middle; see recall.hpp.
+struct RowLengths {
+  std::vector<double> middle;  // [width of the table]
+  double middle_length = 0.0;
+  std::vector<float> length;  // [n_rows], rounded up; empty: not measured
+};
+
 /// A row-major matrix whose rows may be read in whole lanes.
 ///
 /// Kernels load eight columns at a time. The last load of a row runs into the
@@ -25,6 +32,7 @@ struct Table {
   std::int64_t n_direct;  // rows that are read in `values`; the others are in `tail`
   bool has_missing;       // whether a value may be NaN
   std::vector<T> tail;
+  RowLengths lengths;
 
   Table(const T* values, std::int64_t n_rows, std::int64_t n_columns, bool has_missing)
       : values(values),

@@ -42,6 +42,16 @@ struct GrownTree {
   PageVector<double> weight;         // a split's weight, a leaf's slope
   PageVector<double> center;         // mean of the column in the node
   PageVector<double> deviation;      // its deviation there
+
+  /// Make it empty; its memory stays.
+  void clear() {
+    node.clear();
+    as_leaf.clear();
+    feature.clear();
+    weight.clear();
+    center.clear();
+    deviation.clear();
+  }
 };
 
 /// The nodes of a tree in breadth-first order; children stay side by side.

@@ -1,0 +1,180 @@
+// Projections that need not be computed.
+//
+// The purity rule cuts small pieces off a node, so the hyperplane of the large child is
+// nearly parallel to that of its parent. Let s be the projection of a row x on earlier
+// weights v, known from then, and w = a v + r the new weights. About the middle c of the
+// table,
+//
+//   w x = a (s - v c) + w c + r (x - c),   |r (x - c)| <= |r| |x - c|.
+//
+// Rows that these bounds place strictly between the extremes of both classes decide
+// nothing but their own side of the split, which is sure: their guess stands for their
+// projection. All others are projected, so every number of the tree is exactly what it
+// would be without.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <vector>
+
+#include "node.hpp"
+#include "rules.hpp"
+#include "stop.hpp"
+#include "table.hpp"
+
+namespace lhtree {
+
+/// Whether projections of such a tree may be guessed: what chooses its thresholds must not
+/// look at those in between. Fewer columns are projected as fast as they are remembered.
+inline bool may_recall(const Rules& rules, std::int64_t n_columns) {
+  constexpr std::int64_t least_columns = 16;
+  return rules.cut == Cut::purity && rules.min_samples_leaf == 0.0 &&
+         rules.min_weight_fraction_leaf == 0.0 && n_columns >= least_columns;
+}
+
+/// Measure the rows of a table that has no missing values.
+template <class T>
+void measure_lengths(Table<T>& table) {
+  auto& [middle, middle_length, length] = table.lengths;
+  middle.assign(table.width, 0.0);
+  constexpr std::int64_t n_seen = 1024;  // any middle is right; a good one makes rows short
+  const std::int64_t step = std::max<std::int64_t>(1, table.n_rows / n_seen);
+  double n = 0.0;
+  for (std::int64_t i = 0; i < table.n_rows; i += step) {
+    n += 1.0;
+    for (std::int64_t j = 0; j < table.n_columns; ++j)
+      middle[j] += (static_cast<double>(table.row(i)[j]) - middle[j]) / n;
+  }
+  middle_length = 0.0;
+  for (const double value : middle) middle_length += value * value;
+  middle_length = std::sqrt(middle_length);
+  length.resize(table.n_rows);
+  for (std::int64_t i = 0; i < table.n_rows; ++i) {
+    const T* row = table.row(i);
+    measure_rows(&row, 1, middle.data(), table.n_columns, &length[i]);
+  }
+}
+
+/// The training rows, measured if projections may be guessed.
+template <class T>
+Table<T> make_row_table(const T* values, std::int64_t n_rows, std::int64_t n_columns,
+                        bool has_missing, const Rules& rules) {
+  Table<T> table(values, n_rows, n_columns, has_missing);
+  if (!has_missing && may_recall(rules, n_columns)) measure_lengths(table);
+  return table;
+}
+
+/// What is known of the rows of a tree: their projections on earlier weights.
+class Recall {
+ public:
+  explicit Recall(const RowLengths& lengths)
+      : lengths_(lengths), known_(lengths.length.size()), new_weight_(lengths.middle.size()) {
+    leave_near();
+  }
+
+  bool is_active() const { return !known_.empty(); }
+
+  /// Keep the projections of these rows on these weights; `anchor` gets the weights.
+  void keep(const NodeRows& rows, const Split& split, std::vector<double>& anchor) {
+    anchor.resize(lengths_.middle.size());
+    spread(split.terms, anchor);
+    const double middle = dot(anchor, lengths_.middle);
+    const double* score = split.score.data();
+    for (const RowSet& part : {rows.target, rows.rest})
+      for (std::int64_t i = 0; i < part.size; ++i)
+        known_now_[part.row[i]] = static_cast<float>(*score++ - middle);
+  }
+
+  /// Guess the projections of a split from those on the weights of `anchor`. Returns false
+  /// if too few of them would do; otherwise `unsure()` lists those to be computed.
+  bool guess(const NodeRows& rows, const std::vector<double>& anchor, Split& split) {
+    if (!prepare(split.terms, anchor)) return false;
+    const std::int64_t n = rows.size(), n_targets = rows.target.size;
+    error_.resize(n);
+    unsure_.resize(n + 1);
+    double* score = split.score.data();
+    const Extremes target = transfer(rows.target, score, error_.data());
+    const Extremes rest = transfer(rows.rest, score + n_targets, error_.data() + n_targets);
+    n_unsure_ = list_outside(score, error_.data(), n, std::max(target.min, rest.min),
+                             std::min(target.max, rest.max), unsure_.data());
+    return n_unsure_ <= n / 2;
+  }
+
+  /// List the rows that may lie on either side of the threshold.
+  void list_divided(const Split& split) {
+    n_unsure_ = list_near(split.score.data(), error_.data(),
+                          static_cast<std::int64_t>(error_.size()), split.threshold.value,
+                          unsure_.data());
+  }
+
+  /// Places, among the rows of the node, of the projections to be computed.
+  const std::uint32_t* unsure() const { return unsure_.data(); }
+  std::int64_t n_unsure() const { return n_unsure_; }
+
+  /// Renumber the rows of a subtree: row[i] becomes i.
+  void enter_near(const std::uint32_t* row, std::int64_t n) {
+    near_known_.resize(n);
+    near_length_.resize(n);
+    for (std::int64_t i = 0; i < n; ++i) {
+      near_known_[i] = known_[row[i]];
+      near_length_[i] = lengths_.length[row[i]];
+    }
+    known_now_ = near_known_.data();
+    length_now_ = near_length_.data();
+  }
+
+  void leave_near() {
+    known_now_ = known_.data();
+    length_now_ = lengths_.length.data();
+  }
+
+ private:
+  static double dot(const std::vector<double>& a, const std::vector<double>& b) {
+    Lanes sum = fill(0.0);  // whole lanes: both are padded with zeros
+    for (std::size_t j = 0; j < a.size(); j += lane_count) sum = sum + load(&a[j]) * load(&b[j]);
+    return combine(sum);
+  }
+
+  static void spread(const Terms& terms, std::vector<double>& weight) {
+    std::fill(weight.begin(), weight.end(), 0.0);
+    for (std::int64_t k = 0; k < terms.size(); ++k) weight[terms.feature[k]] = terms.weight[k];
+  }
+
+  /// Compare the weights of the terms with those of the anchor; false if they differ too much.
+  bool prepare(const Terms& terms, const std::vector<double>& anchor) {
+    constexpr double most = 0.3;  // of the new weights' length may point elsewhere
+    const double square = dot(anchor, anchor);
+    if (!(square > 0.0)) return false;
+    spread(terms, new_weight_);
+    const double factor = dot(new_weight_, anchor) / square;
+    const double length = std::sqrt(dot(new_weight_, new_weight_));
+    const double shift = dot(new_weight_, lengths_.middle);
+    for (std::size_t j = 0; j < anchor.size(); ++j) new_weight_[j] -= factor * anchor[j];
+    const double residual = std::sqrt(dot(new_weight_, new_weight_));
+    if (!(residual <= most * length)) return false;
+    // Rounding: of sums over all columns, and of what is kept in single precision.
+    const double both = length + std::abs(factor) * std::sqrt(square);
+    const double tiny = 4e-16 * static_cast<double>(anchor.size() + lane_count) * both;
+    transfer_ = {factor, shift, residual * (1 + 1e-9) + tiny + 2.5e-7 * both,
+                 2 * tiny * lengths_.middle_length + 1e-44 * std::abs(factor)};
+    return true;
+  }
+
+  Extremes transfer(RowSet rows, double* guess, double* error) const {
+    return transfer_scores(known_now_, length_now_, rows.row, rows.size, transfer_, guess, error);
+  }
+
+  const RowLengths& lengths_;
+  std::vector<float> known_;  // [n_rows] projection about the middle on the anchor of the row's node
+  std::vector<float> near_known_, near_length_;
+  float* known_now_ = nullptr;
+  const float* length_now_ = nullptr;
+  std::vector<double> new_weight_;  // [width]
+  Transfer transfer_{};
+  std::vector<double> error_;
+  std::vector<std::uint32_t> unsure_;
+  std::int64_t n_unsure_ = 0;
+};
+
+}  // namespace lhtree

@@ -1,0 +1,96 @@
+"""Projections that are guessed from earlier ones change no bit of a tree.
+
+A least weight of leaves, however small, has every row projected: the same trees must grow.
+"""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+
+from lhtree import LHForestClassifier, LHTClassifier
+
+N_COLUMNS = 17  # narrower tables are projected in full; one more than whole lanes
+
+
+def make_normal(rng):
+    X = rng.normal(size=(3000, N_COLUMNS))
+    return X, (X[:, 0] + 0.5 * X[:, 1] ** 2 + 0.3 * rng.normal(size=3000) > 0.5).astype(int)
+
+
+def make_distant(rng):
+    X, y = make_normal(rng)
+    return X * 10.0 ** rng.integers(-3, 4, N_COLUMNS) + 1e5 * rng.normal(size=N_COLUMNS), y
+
+
+def make_integers(rng):
+    X = rng.integers(0, 4, size=(3000, N_COLUMNS)).astype(float)
+    return X, (X[:, :5].sum(axis=1) + rng.integers(0, 3, 3000) > 8).astype(int)
+
+
+def make_repeated(rng):
+    X, y = make_normal(rng)
+    return np.tile(X[:300], (10, 1)), np.tile(y[:300], 10)
+
+
+def make_outliers(rng):
+    X, y = make_normal(rng)
+    X[rng.integers(0, 3000, 20), rng.integers(0, N_COLUMNS, 20)] *= 1e6
+    return X, y
+
+
+def make_huge(rng):
+    X, y = make_normal(rng)
+    return X * 1e60, y  # lengths are beyond single precision
+
+
+def make_tiny(rng):
+    X, y = make_normal(rng)
+    return X * 1e-60, y
+
+
+def make_noise(rng):
+    X, y = make_normal(rng)
+    return X, rng.permutation(y)
+
+
+MAKERS = [
+    make_normal, make_distant, make_integers, make_repeated, make_outliers, make_huge, make_tiny,
+    make_noise,
+]  # fmt: skip
+
+
+def assert_same_forest(model, other):
+    for name in ("left", "threshold", "weight", "center", "extremes", "rule", "start", "share"):
+        assert_array_equal(getattr(model.forest_, name), getattr(other.forest_, name), name)
+
+
+@pytest.mark.parametrize("maker", MAKERS)
+@pytest.mark.parametrize("standardize", [True, False])
+@pytest.mark.parametrize("beta", [0.0, 0.4])
+def test_guessed_projections_change_no_tree(maker, standardize, beta):
+    X, y = maker(np.random.default_rng(0))
+    options = {"beta": beta, "standardize": standardize, "gamma": 1}
+    model = LHTClassifier(**options).fit(X, y)
+    in_full = LHTClassifier(min_weight_fraction_leaf=1e-300, **options).fit(X, y)
+    assert_same_forest(model, in_full)
+
+
+@pytest.mark.parametrize("contrast", ["mean", "standardized"])
+def test_guessed_projections_change_no_forest_of_weighted_float32_rows(contrast):
+    rng = np.random.default_rng(1)
+    X, y = make_normal(rng)
+    options = {"preset": "paper", "contrast": contrast, "n_estimators": 3, "random_state": 0}
+    weight = rng.integers(1, 4, len(y))
+    X = X.astype(np.float32)
+    model = LHForestClassifier(**options).fit(X, y, weight)
+    in_full = LHForestClassifier(min_weight_fraction_leaf=1e-300, **options).fit(X, y, weight)
+    assert_same_forest(model, in_full)
+
+
+def test_guessed_projections_change_no_tree_of_large_subtrees():
+    # Rows above the size of a fast cache are read where they are, those below in a copy.
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(9000, 40))
+    y = (np.abs(X[:, :3]).sum(axis=1) > 2).astype(int)
+    model = LHTClassifier().fit(X, y)
+    assert_same_forest(model, LHTClassifier(min_weight_fraction_leaf=1e-300).fit(X, y))
