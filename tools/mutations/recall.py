@@ -1,0 +1,26 @@
+"""Bugs of projections that are guessed."""
+
+from mutations.mutation import Mutation
+
+
+def in_recall(name: str, old: str, new: str) -> Mutation:
+    """Return a bug of the guesses."""
+    return Mutation(name, "native", old, new, ("test_recall.py",))
+
+
+# fmt: off
+MUTATIONS = (
+    in_recall("recall-no-error", "transfer.reach * static_cast<double>(length[row[i]])", "0.0"),
+    in_recall("recall-no-residual", "residual * (1 + 1e-9) + tiny", "tiny"),
+    in_recall("recall-no-shift", "known[row[i]]) + transfer.shift", "known[row[i]])"),
+    in_recall("recall-no-factor", "guess[i] = transfer.factor *", "guess[i] = 1.0 *"),
+    in_recall("recall-targets-only", "std::max(target.min, rest.min),", "target.min,"),
+    in_recall("recall-middle-unsure", "is_guessed && split.threshold.rule == Rule::middle",
+              "false"),
+    in_recall("recall-other-anchor", "moments->anchor = parent.anchor;", ""),
+    in_recall("recall-near-forgotten", "near_known_[i] = known_[row[i]];", "near_known_[i] = 0;"),
+    in_recall("recall-near-length", "near_length_[i] = lengths_.length[row[i]];",
+            "near_length_[i] = 0;"),
+    in_recall("recall-weight-kept", "spread(split.terms, anchor);", ""),
+    in_recall("recall-unsure-left", "split.score[place[begin + i]] = score[i];", ""),
+)
