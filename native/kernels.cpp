@@ -193,22 +193,34 @@ LHTREE_INLINE void project_dense(const T* const* row, FormView form, Lanes last,
 /// Several rows at once share the columns of the terms; the sums of one lane lie side by side.
 template <int n_rows, class T>
 LHTREE_INLINE void project_sparse(const T* const* row, FormView form, double* score) {
-  double sum[lane_count][n_rows] = {};
+  constexpr int n_parts = n_rows / part_size;
+  Part sum[lane_count][n_parts];
+  for (auto& lane : sum)
+    for (Part& part : lane) part = fill(0.0).part[0];
   for (std::int64_t k = 0; k < form.n_terms; ++k) {
-    const std::int32_t j = form.feature[k];
-    double* lane = sum[j % lane_count];
-    for (int i = 0; i < n_rows; ++i) lane[i] += form.weight[k] * static_cast<double>(row[i][j]);
+    const auto j = static_cast<std::uint32_t>(form.feature[k]);
+    const Part weight = fill(form.weight[k]).part[0];
+    Part* lane = sum[j % lane_count];
+    for (int p = 0; p < n_parts; ++p) {
+      Part value;
+      for (int i = 0; i < part_size; ++i)
+        value[i] = static_cast<double>(row[p * part_size + i][j]);
+      lane[p] = lane[p] + weight * value;
+    }
   }
-  for (int i = 0; i < n_rows; ++i)
-    score[i] = ((sum[0][i] + sum[4][i]) + (sum[2][i] + sum[6][i])) +
-               ((sum[1][i] + sum[5][i]) + (sum[3][i] + sum[7][i]));
+  for (int p = 0; p < n_parts; ++p) {
+    const Part even = (sum[0][p] + sum[4][p]) + (sum[2][p] + sum[6][p]);
+    const Part odd = (sum[1][p] + sum[5][p]) + (sum[3][p] + sum[7][p]);
+    const Part total = even + odd;
+    std::memcpy(score + p * part_size, &total, sizeof total);
+  }
 }
 
 template <class T>
 LHTREE_INLINE double project_sparse(const T* row, FormView form) {
   Lanes sum = fill(0.0);
   for (std::int64_t k = 0; k < form.n_terms; ++k) {
-    const std::int32_t j = form.feature[k];
+    const auto j = static_cast<std::uint32_t>(form.feature[k]);
     sum.add(j % lane_count, form.weight[k] * static_cast<double>(row[j]));
   }
   return combine(sum);
@@ -225,7 +237,11 @@ LHTREE_INLINE void project_all(const T* const* row, std::int64_t n_rows, FormVie
     return;
   }
   if (form.feature) {
-    for (; i + 4 <= n_rows; i += 4) project_sparse<4>(row + i, form, score + i);
+    for (; i + 8 <= n_rows; i += 8) project_sparse<8>(row + i, form, score + i);
+    if (i + 4 <= n_rows) {
+      project_sparse<4>(row + i, form, score + i);
+      i += 4;
+    }
     for (; i < n_rows; ++i) score[i] = project_sparse(row[i], form);
     return;
   }
