@@ -71,7 +71,7 @@ def read_data(path):
 
 @pytest.mark.parametrize("form", ["csr_array", "csc_array", "coo_array", "coo_matrix"])
 def test_a_sparse_table_is_reported_without_a_dense_copy(form, tmp_path, monkeypatch):
-    X = scipy.sparse.random_array((200, 30), density=0.1, rng=0)
+    X = scipy.sparse.coo_array(scipy.sparse.random(200, 30, 0.1, random_state=0))
     y = np.ravel(X.sum(axis=1) > 1.5)
     model = LHTClassifier().fit(X, y)
     dense = write_report(model, X.toarray(), y, tmp_path / "dense.html", max_rows=3)

@@ -188,7 +188,7 @@ LARGE = """
 import resource, numpy as np, scipy.sparse as sp
 from lhtree import LHForestClassifier, LHTClassifier
 rng = np.random.default_rng(0)
-X = sp.random_array((20_000, 50_000), density=0.001, format="csr", rng=rng)
+X = sp.csr_array(sp.random(20_000, 50_000, 0.001, random_state=rng))
 y = (X[:, :5000].sum(axis=1) > X[:, 5000:10000].sum(axis=1)).astype(int)
 model = {model}.fit(X, y)
 assert model.score(X[:500], y[:500]) > 0.8

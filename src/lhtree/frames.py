@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils import validation
 
 from lhtree.tree import Floats, Ints
 
@@ -24,6 +25,29 @@ NUMBERS = {"integer", "floating", "mixed-integer-float", "decimal", "boolean", "
 def is_frame(X: Any) -> bool:
     """Whether X is a frame of pandas or polars."""
     return _is_of(X, "pandas", "DataFrame") or _is_of(X, "polars", "DataFrame")
+
+
+class _Names:
+    """The shape and the names of a frame, told by the interchange protocol."""
+
+    def __init__(self, X: Any) -> None:
+        self.shape, self._names = X.shape, list(X.columns)
+
+    def __dataframe__(self) -> _Names:
+        return self
+
+    def column_names(self) -> list[str]:
+        return self._names
+
+
+def show_names(X: Any) -> Any:
+    """Return X, or what stands for it where scikit-learn reads names only.
+
+    Before it used narwhals, scikit-learn asked polars for names by the interchange
+    protocol, which newer versions of polars no longer have.
+    """
+    is_deaf = not hasattr(validation, "nw") and not hasattr(X, "__dataframe__")
+    return _Names(X) if is_deaf and _is_of(X, "polars", "DataFrame") else X
 
 
 def split_columns(X: Any) -> list[Any]:

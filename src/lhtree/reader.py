@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from lhtree import _core, parameters, sparse
 from lhtree.columns import Columns, find_columns
-from lhtree.frames import is_frame, is_numeric
+from lhtree.frames import is_frame, is_numeric, show_names
 from lhtree.weights import resolve_sample_weight
 
 SMALL_INPUT = 2**16  # numbers; for more, scikit-learn's own checks are as fast
@@ -72,7 +72,7 @@ class RowReader:
         if not is_frame(X):
             X = X if hasattr(X, "dtype") else np.asarray(X, dtype=object)
             X = check_array(X, dtype=None, ensure_all_finite=False, estimator=self)
-        validate_data(self, X, reset=is_training, skip_check_array=True)
+        validate_data(self, show_names(X), reset=is_training, skip_check_array=True)
         if is_training:
             self.columns_ = find_columns(
                 X,
