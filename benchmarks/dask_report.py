@@ -53,7 +53,7 @@ def tell_overhead() -> str:
     lines.sort(key=lambda line: (known.index(line["model"]), line["row_limit"], line["n_workers"]))
     return make_table(
         "model | workers | row limit | rounds | passes | statistics sent a round | local CPU "
-        "| CPU | against local | start | same answers | load",
+        "| CPU | against local | same answers | load",
         (
             (
                 line["model"],
@@ -65,7 +65,6 @@ def tell_overhead() -> str:
                 f"{line['local_cpu']:.1f} s",
                 f"{line['cpu']:.1f} s",
                 f"{line['ratio']:.2f}",
-                f"{line['start_cpu']:.1f} s",
                 f"{line['same_answers']:.2%}",
                 line["load"],
             )

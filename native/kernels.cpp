@@ -365,6 +365,10 @@ LHTREE_CLONES void gather_values(const float* column, const std::uint32_t* row, 
   for (std::int64_t i = 0; i < n; ++i) value[i] = column[row[i]];
 }
 
+LHTREE_CLONES void standardize_values(double* value, std::int64_t n, double center, double unit) {
+  for (std::int64_t i = 0; i < n; ++i) value[i] = (value[i] - center) / unit;
+}
+
 LHTREE_CLONES void find_purity(const double* target, const double* all, std::int64_t n_bins,
                                double* behind, double* inside) {
   const double whole_target = target[n_bins], whole = all[n_bins];

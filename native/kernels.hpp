@@ -46,6 +46,9 @@ void multiply_columns(const double* const* a, const double* const* b, std::int64
 void gather_values(const double* column, const std::uint32_t* row, std::int64_t n, double* value);
 void gather_values(const float* column, const std::uint32_t* row, std::int64_t n, double* value);
 
+/// value[i] = (value[i] - center) / unit.
+void standardize_values(double* value, std::int64_t n, double center, double unit);
+
 /// For each bin of rows, how pure cuts in it can be: the larger, the purer.
 ///
 /// A cut with weight n on its left, t of it targets, has purity t^2 / n plus the same of
