@@ -46,7 +46,22 @@ function TreeViewer(data, box, detail, controls) {
     box.replaceChildren(el("ul", { role: "tree", "aria-label": label }, makeItem(0, 1, 1, 1)));
   }
 
-  function makeItem(node, level, position, size) {
+  // An item with all that is open below it, without recursion: trees may be thousands deep.
+  function makeItem(top, topLevel, position, size) {
+    const root = makeOne(top, topLevel, position, size);
+    const waiting = [[top, topLevel, root]];
+    while (waiting.length) {
+      const [node, level, item] = waiting.pop();
+      if (isLeaf(node) || !open.has(node)) continue;
+      const left = tree.left[node];
+      const pair = [makeOne(left, level + 1, 1, 2), makeOne(left + 1, level + 1, 2, 2)];
+      item.append(el("ul", { role: "group" }, ...pair));
+      waiting.push([left, level + 1, pair[0]], [left + 1, level + 1, pair[1]]);
+    }
+    return root;
+  }
+
+  function makeOne(node, level, position, size) {
     const leaf = isLeaf(node);
     const item = el("li", {
       role: "treeitem",
@@ -61,10 +76,6 @@ function TreeViewer(data, box, detail, controls) {
     });
     items.set(node, item);
     item.append(makeRow(node, position, level, leaf));
-    if (!leaf && open.has(node)) {
-      const left = tree.left[node];
-      item.append(el("ul", { role: "group" }, makeItem(left, level + 1, 1, 2), makeItem(left + 1, level + 1, 2, 2)));
-    }
     return item;
   }
 
