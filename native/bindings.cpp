@@ -98,7 +98,7 @@ Input<T, n_dim> get_array(nb::handle object, const char* name) {
 
 /// A forest's arrays, kept alive, with their lengths checked against each other.
 struct ForestHandle {
-  Input<std::int64_t, 1> tree_start, start, feature_start;
+  Input<std::int64_t, 1> tree_start, start, feature_start, n_samples;
   Input<std::int32_t, 1> target, left, feature;
   Input<double, 1> weight, center, threshold, norm, mean, deviation;
 
@@ -106,6 +106,7 @@ struct ForestHandle {
       : tree_start(get_array<std::int64_t>(forest, "tree_start")),
         start(get_array<std::int64_t>(forest, "start")),
         feature_start(get_array<std::int64_t>(forest, "feature_start")),
+        n_samples(get_array<std::int64_t>(forest, "n_samples")),
         target(get_array<std::int32_t>(forest, "target")),
         left(get_array<std::int32_t>(forest, "left")),
         feature(get_array<std::int32_t>(forest, "feature")),
@@ -118,8 +119,8 @@ struct ForestHandle {
     const std::size_t n_nodes = left.size();
     const bool is_whole = tree_start.size() == target.size() + 1 && start.size() == n_nodes + 1 &&
                           feature_start.size() == n_nodes + 1 && threshold.size() == n_nodes &&
-                          norm.size() == n_nodes && center.size() == weight.size() &&
-                          deviation.size() == mean.size() &&
+                          norm.size() == n_nodes && n_samples.size() == n_nodes &&
+                          center.size() == weight.size() && deviation.size() == mean.size() &&
                           tree_start(target.size()) == static_cast<std::int64_t>(n_nodes) &&
                           start(n_nodes) == static_cast<std::int64_t>(weight.size()) &&
                           feature_start(n_nodes) == static_cast<std::int64_t>(feature.size());
@@ -139,7 +140,8 @@ struct ForestHandle {
             weight.data(),
             center.data(),
             threshold.data(),
-            norm.data()};
+            norm.data(),
+            n_samples.data()};
   }
   Scaling scaling() const { return {mean.data(), deviation.data()}; }
 };

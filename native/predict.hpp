@@ -144,7 +144,7 @@ class Walker {
     if (n_rows == 0) return;
     const bool splits = forest_.left[root] >= 0;
     std::fill_n(nearest_.begin(), n_rows, splits ? std::numeric_limits<double>::infinity() : 0.0);
-    stack_.assign(1, Span{0, 0, n_rows});
+    stack_.assign(1, Span{0, 0, n_rows, 0});
     while (!stack_.empty()) {
       check_stop(stop);
       const Span span = stack_.back();
@@ -159,7 +159,9 @@ class Walker {
  private:
   struct Span {
     std::int32_t node, begin, end;
+    int n_known;  // its scores and those of this many nodes less one below it are known
   };
+  static constexpr std::int32_t few = 512;  // so many rows of 100 columns stay in a fast cache
 
   void arrive(std::int64_t root, const Span& span, const std::int32_t* row) {
     for (std::int32_t k = span.begin; k < span.end; ++k) {
@@ -175,17 +177,55 @@ class Walker {
     const std::int32_t n = span.end - span.begin, left = forest_.left[node];
     row += span.begin;
     double* nearest = nearest_.data() + span.begin;
-    for (std::int32_t k = 0; k < n; ++k) pointer_[k] = block_.row(row[k]);
-    constexpr std::int32_t few = 512;  // so many rows of 100 columns stay in a fast cache
-    const Place place = n > few ? Place::scattered : Place::cached;
-    project(pointer_.data(), n, forest_.form(node, block_.has_missing), place, score_.data());
+    int n_known = span.n_known;
+    if (n_known == 0) n_known = look_ahead(root, node, row, n);
+    if (n_known > 0) {
+      const double* known = known_[most_forms - n_known].data();
+      for (std::int32_t k = 0; k < n; ++k) score_[k] = known[row[k]];
+    } else {
+      project_rows(node, row, n);
+    }
     const double threshold = forest_.threshold[node];
     shorten(nearest, score_.data(), n, threshold, normalizes ? forest_.norm[node] : 1.0);
     const auto n_left = static_cast<std::int32_t>(divide_rows(
         {row, nearest}, n, score_.data(), threshold, {spare_row_.data(), spare_nearest_.data()}));
     const std::int32_t middle = span.begin + n_left;
-    if (n_left < n) push(root, {left + 1, middle, span.end});
-    if (n_left > 0) push(root, {left, span.begin, middle});
+    Span small{left + 1, middle, span.end, 0}, large{left, span.begin, middle, 0};
+    if (forest_.larger_child(root, node) != root + left) std::swap(small, large);
+    large.n_known = std::max(n_known - 1, 0);
+    if (small.begin < small.end) push(root, small);
+    if (large.begin < large.end) push(root, large);  // comes next: what is known is of it
+  }
+
+  void project_rows(std::int64_t node, const std::int32_t* row, std::int32_t n) {
+    for (std::int32_t k = 0; k < n; ++k) pointer_[k] = block_.row(row[k]);
+    const Place place = n > few ? Place::scattered : Place::cached;
+    project(pointer_.data(), n, forest_.form(node, block_.has_missing), place, score_.data());
+  }
+
+  /// Trees that cut off small pieces send most rows the same way for a while. Those rows are
+  /// far away if they are many, so the nodes on this way are asked at once. Returns for how
+  /// many nodes scores are known now.
+  int look_ahead(std::int64_t root, std::int64_t node, const std::int32_t* row, std::int32_t n) {
+    constexpr std::int32_t least_rows = 128;
+    if (n < least_rows || block_.has_missing) return 0;
+    FormView form[most_forms];
+    int n_forms = 0;
+    const double least = 0.5 * static_cast<double>(forest_.n_samples[node]);
+    while (n_forms < most_forms && forest_.is_dense_split(node) &&
+           static_cast<double>(forest_.n_samples[node]) >= least) {
+      form[n_forms++] = forest_.form(node);
+      node = forest_.larger_child(root, node);
+    }
+    if (n_forms < 2) return 0;
+    double* score[most_forms];
+    for (int f = 0; f < n_forms; ++f) {
+      known_[most_forms - n_forms + f].resize(block_.n_rows);
+      score[f] = known_[most_forms - n_forms + f].data();
+    }
+    for (std::int32_t k = 0; k < n; ++k) pointer_[k] = block_.row(row[k]);
+    project_forms(pointer_.data(), n, form, n_forms, row, score);
+    return n_forms;
   }
 
   void push(std::int64_t root, const Span& span) {
@@ -199,7 +239,8 @@ class Walker {
   std::vector<double> nearest_;  // distance so far of each row, in the order of the rows
   std::vector<const double*> pointer_;
   std::vector<double> score_;
-  std::vector<std::int32_t> spare_row_;  // rows on their way to the right child
+  std::vector<double> known_[most_forms];  // by row: the last ones of nodes that come next
+  std::vector<std::int32_t> spare_row_;    // rows on their way to the right child
   std::vector<double> spare_nearest_;
   std::vector<Span> stack_;
 };

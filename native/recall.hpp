@@ -103,9 +103,9 @@ class Recall {
 
   /// List the rows that may lie on either side of the threshold.
   void list_divided(const Split& split) {
-    n_unsure_ = list_near(split.score.data(), error_.data(),
-                          static_cast<std::int64_t>(error_.size()), split.threshold.value,
-                          unsure_.data());
+    n_unsure_ =
+        list_near(split.score.data(), error_.data(), static_cast<std::int64_t>(error_.size()),
+                  split.threshold.value, unsure_.data());
   }
 
   /// Places, among the rows of the node, of the projections to be computed.
@@ -166,7 +166,8 @@ class Recall {
   }
 
   const RowLengths& lengths_;
-  std::vector<float> known_;  // [n_rows] projection about the middle on the anchor of the row's node
+  std::vector<float>
+      known_;  // [n_rows] projection about the middle on the anchor of the row's node
   std::vector<float> near_known_, near_length_;
   float* known_now_ = nullptr;
   const float* length_now_ = nullptr;

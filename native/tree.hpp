@@ -81,8 +81,19 @@ struct ForestView {
   const std::int32_t* feature;
   const double* weight;
   const double* center;
-  const double* threshold;  // [n_nodes]
-  const double* norm;       // [n_nodes]
+  const double* threshold;        // [n_nodes]
+  const double* norm;             // [n_nodes]
+  const std::int64_t* n_samples;  // [n_nodes] training rows
+
+  /// The child that most training rows went to.
+  std::int64_t larger_child(std::int64_t root, std::int64_t node) const {
+    const std::int64_t child = root + left[node];
+    return n_samples[child] >= n_samples[child + 1] ? child : child + 1;
+  }
+
+  bool is_dense_split(std::int64_t node) const {
+    return left[node] >= 0 && start[node + 1] - start[node] == n_features;
+  }
 
   /// Ask for what a visit of the node will read first.
   void prefetch_node(std::int64_t node) const {

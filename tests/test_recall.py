@@ -1,6 +1,7 @@
-"""Projections that are guessed from earlier ones change no bit of a tree.
+"""Projections that are guessed, or computed ahead, change no bit of a tree or an answer.
 
-A least weight of leaves, however small, has every row projected: the same trees must grow.
+A least weight of leaves, however small, has every training row projected: the same trees must
+grow. A row that is asked alone has one hyperplane at a time: it must get the same answer.
 """
 
 import numpy as np
@@ -94,3 +95,16 @@ def test_guessed_projections_change_no_tree_of_large_subtrees():
     y = (np.abs(X[:, :3]).sum(axis=1) > 2).astype(int)
     model = LHTClassifier().fit(X, y)
     assert_same_forest(model, LHTClassifier(min_weight_fraction_leaf=1e-300).fit(X, y))
+
+
+@pytest.mark.parametrize("n_columns", [16, 17, 40])
+def test_many_rows_are_answered_like_single_ones(n_columns):
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(2000, n_columns))
+    y = (X[:, 0] + np.abs(X[:, 1]) + 0.2 * rng.normal(size=2000) > 1).astype(int)
+    forest = LHTClassifier(gamma=1).fit(X, y).forest_
+    rows = rng.normal(size=(700, n_columns))
+    many = forest.vote(rows, n_classes=2)[:2]
+    single = [forest.vote(rows[i : i + 1], n_classes=2)[:2] for i in range(len(rows))]
+    for answer, answers in zip(many, zip(*single, strict=True), strict=True):
+        assert_array_equal(answer, np.concatenate(answers))

@@ -23,4 +23,12 @@ MUTATIONS = (
             "near_length_[i] = 0;"),
     in_recall("recall-weight-kept", "spread(split.terms, anchor);", ""),
     in_recall("recall-unsure-left", "split.score[place[begin + i]] = score[i];", ""),
+    # Scores of nodes that come next.
+    in_recall("ahead-one-more", "large.n_known = std::max(n_known - 1, 0);",
+              "large.n_known = n_known;"),
+    in_recall("ahead-of-other-child", "forest_.larger_child(root, node) != root + left",
+              "forest_.larger_child(root, node) == root + left"),
+    in_recall("ahead-first-weights", "sum[f] + load(form[f].weight + column) * value",
+              "sum[f] + load(form[0].weight + column) * value"),
+    in_recall("ahead-last-lane", "sum[f] = sum[f] + last[f] * value;", ";"),
 )
