@@ -1,5 +1,6 @@
 """Exports: other programs give the answers of the package."""
 
+import contextlib
 import ctypes
 import re
 import shutil
@@ -287,11 +288,13 @@ def ask(database, statement, table, columns, X):
 
 
 def ask_sqlite(statement, table, columns, X):
-    return ask(sqlite3.connect(":memory:"), statement, table, columns, X)
+    with contextlib.closing(sqlite3.connect(":memory:")) as connection:
+        return ask(connection, statement, table, columns, X)
 
 
 def ask_duckdb(statement, table, columns, X):
-    return ask(pytest.importorskip("duckdb").connect(), statement, table, columns, X)
+    with pytest.importorskip("duckdb").connect() as connection:
+        return ask(connection, statement, table, columns, X)
 
 
 DATABASES = {"sqlite": ask_sqlite, "duckdb": ask_duckdb}

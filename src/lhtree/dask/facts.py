@@ -47,8 +47,8 @@ def find_facts(surveys: Sequence[Survey], names: Sequence[str] | None) -> Facts:
     used = [survey for survey in surveys if survey.n_rows]
     classes = np.unique(np.concatenate([survey.labels for survey in used]))
     check_classification_targets(classes)
-    low = np.min([survey.low for survey in used], axis=0)
-    high = np.max([survey.high for survey in used], axis=0)
+    low: Floats = np.array([survey.low for survey in used]).min(axis=0)
+    high: Floats = np.array([survey.high for survey in used]).max(axis=0)
     _check_finite(low, high, names)
     places = [np.searchsorted(classes, survey.labels) for survey in surveys]
     weight, smallest = np.zeros(len(classes)), np.full(len(classes), np.inf)

@@ -65,7 +65,7 @@ def plot_tree(model: Any, tree: int = 0, *, max_nodes: int = 60, ax: Axes | None
     reading.check_model(model)
     which = reading.find_tree(model, tree)
     layout = lay_out(which, check_count("max_nodes", max_nodes))
-    n_columns, n_levels = layout.x.max() + 1, layout.depth.max() + 1
+    n_columns, n_levels = layout.x.max() + 1, int(layout.depth.max()) + 1
     ax = find_axes(ax, (max(4.0, INCHES * n_columns + 0.3), 1.0 + INCHES * n_levels))
     ax.set_axis_off()
     ax.set(xlim=(-0.55, n_columns - 0.45), ylim=(0.4 - n_levels, 0.75))

@@ -42,8 +42,8 @@ def find_metrics(answers: Answers) -> Metrics:
     """Return how good the answers are."""
     code, predicted, probability = answers.code, answers.predicted, answers.probability
     n_rows, n_classes = probability.shape
-    confusion = np.bincount(n_classes * code + predicted, minlength=n_classes**2)
-    confusion = confusion.reshape(n_classes, n_classes)
+    pairs = np.bincount(n_classes * code + predicted, minlength=n_classes**2)
+    confusion = pairs.reshape(n_classes, n_classes)
     is_right = predicted == code
     true_share = probability[np.arange(n_rows), code]
     smallest = np.finfo(probability.dtype).eps  # as scikit-learn clips
