@@ -204,9 +204,10 @@ def add_other_bars(bars: Bars, lines: Lines) -> None:
     )
     for model in models.LHT:
         line = lines.find("synth50k", model, 1)
-        allowed = line and 1.1 * line["X_mb"] + line["model_mb"]
-        value = line and divide(line["memory_mb"], allowed)
-        bars.at_most(f"memory of the fit, synth50k, {model}, of 1.1 X and the model", value, 1)
+        for key, name in (("arrays_mb", "the model's arrays"), ("model_mb", "its pickle")):
+            allowed = line and key in line and 1.1 * line["X_mb"] + line[key]
+            value = divide(line["memory_mb"], allowed) if line and allowed else None
+            bars.at_most(f"memory of the fit, synth50k, {model}, of 1.1 X and {name}", value, 1)
     for model in models.LHT:
         size = lines.get("model_mb", "synth50k", model, 1)
         value = divide(lines.get("model_mb", "synth50k", "RF", 1), size)
