@@ -68,7 +68,14 @@ def test_the_page_says_which_bars_hold(tmp_path):
     def make(task, model, threads, **numbers):
         return make_line(speed_jobs.make_job(task, "synth50k", model, threads), **numbers)
 
-    common = {"bulk_s": 0.1, "one_ms": 0.1, "memory_mb": 30.0, "X_mb": 16.0, "model_mb": 10.0}
+    common = {
+        "bulk_s": 0.1,
+        "one_ms": 0.1,
+        "memory_mb": 30.0,
+        "X_mb": 16.0,
+        "model_mb": 10.0,
+        "arrays_mb": 15.0,
+    }
     found = [
         make("synth", "LHT paper", 1, fit_s=2.0, **common),
         make("synth", "LightGBM", 1, fit_s=5.0, **common),
@@ -90,7 +97,8 @@ def test_the_page_says_which_bars_hold(tmp_path):
     assert "paper rules, 1 thread, against LightGBM | at least 2 | 2.5 | holds |" in page
     assert "paper rules, 1 thread, against RF | at least 10 | 7.5 | falls short |" in page
     assert "growth over rows, depth 10, LHT paper: exponent | at most 1.1 | 1.5 | falls" in page
-    assert "LHT paper, of 1.1 X and the model | at most 1 | 1.09 | falls short |" in page
+    assert "LHT paper, of 1.1 X and its pickle | at most 1 | 1.09 | falls short |" in page
+    assert "LHT paper, of 1.1 X and the model's arrays | at most 1 | 0.92 | holds |" in page
     assert "LHT paper: times smaller than RF's | at least 4 | 2 | falls short |" in page
     assert "MNIST, paper settings, 2 threads, against LightGBM | at least 1 |  | not me" in page
     assert "| synth50k | 1 | **2** |  | 15 |  |  |  | 5 |  | > limit |" in page

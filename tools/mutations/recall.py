@@ -18,10 +18,9 @@ MUTATIONS = (
     in_recall("recall-middle-unsure", "is_guessed && split.threshold.rule == Rule::middle",
               "false"),
     in_recall("recall-other-anchor", "moments->anchor = parent.anchor;", ""),
-    in_recall("recall-near-forgotten", "near_known_[i] = known_[row[i]];", "near_known_[i] = 0;"),
+    in_recall("recall-near-other-rows", "near_known_[i] = known_[row[i]];", "near_known_[i] = known_[i];"),
     in_recall("recall-near-length", "near_length_[i] = lengths_.length[row[i]];",
             "near_length_[i] = 0;"),
-    in_recall("recall-weight-kept", "spread(split.terms, anchor);", ""),
     in_recall("recall-unsure-left", "split.score[place[begin + i]] = score[i];", ""),
     # Scores of nodes that come next.
     in_recall("ahead-one-more", "large.n_known = std::max(n_known - 1, 0);",
