@@ -612,7 +612,7 @@ def test_the_user_guide_lists_the_types_to_trust():
     if not page.exists():
         pytest.skip("the documentation is not here")
     text = page.read_text(encoding="utf-8")
-    listed = text[text.index("trusted = [") : text.index("model = skops")]
+    listed = text[text.index("trusted = [") : text.index("same = skops")]
     assert [line.strip(' ",') for line in listed.splitlines()[1:-1]] == TRUSTED
 
 
