@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import signal
+import threading
 import time
 from collections.abc import Callable, Iterator
-from multiprocessing import connection, get_context
+from multiprocessing import connection, get_context, parent_process
 from typing import Any
 
 try:
@@ -24,9 +26,18 @@ class Failed(Exception):
     """The job raised; the message is the last line of what it said."""
 
 
+def _end_with_parent() -> None:
+    """End this process as soon as the run that wants its answer is gone."""
+    parent = parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
+
+
 def _serve(pipe: Any, work: Callable[[Job], Any], limit: float) -> None:
     """Answer jobs until the pipe ends (runs in the worker process)."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     while True:
         try:
             job = pipe.recv()

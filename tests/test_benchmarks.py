@@ -128,6 +128,47 @@ def test_a_job_that_fails_or_exceeds_its_time_spoils_no_other():
     assert answers["fine"] == ["fine", "fine"]
 
 
+def sleep_long(job):
+    Path(job["path"]).write_text(str(os.getpid()))
+    time.sleep(600)
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs processes that can be killed")
+def test_workers_end_with_the_run_that_started_them(tmp_path):
+    path = tmp_path / "pid"
+    job = f"[{{'path': {str(path)!r}}}]"
+    code = (
+        "if __name__ == '__main__':\n"
+        "    from benchmarks import workers\n"
+        "    from test_benchmarks import sleep_long\n"
+        f"    list(workers.do_jobs({job}, sleep_long, 1, 60))\n"
+    )
+    (tmp_path / "run.py").write_text(code)
+    paths = os.pathsep.join([str(ROOT), str(ROOT / "tests")])
+    with subprocess.Popen(
+        [sys.executable, tmp_path / "run.py"], env={**os.environ, "PYTHONPATH": paths}
+    ) as process:
+        wait_until(lambda: path.exists() and path.read_text())
+        process.kill()
+    worker = int(path.read_text())
+    wait_until(lambda: not is_running(worker))
+
+
+def wait_until(is_met, seconds=60):
+    deadline = time.monotonic() + seconds
+    while not is_met():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def is_running(pid):
+    try:
+        os.kill(pid, 0)
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")")[-1].split()[0] != "Z"
+    except (ProcessLookupError, FileNotFoundError):
+        return False
+
+
 def test_a_job_over_its_limit_is_a_line_and_is_tried_again_with_a_higher_one(tmp_path, capsys):
     out = tmp_path / "a.jsonl"
     lines.append(out, {"data": "wine", "model": "RF", "seed": 0, "over_s": 5.0, "run": 1})
