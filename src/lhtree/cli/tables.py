@@ -22,7 +22,7 @@ import typer
 from sklearn.datasets import load_svmlight_file
 
 HEAD_BYTES = 1 << 20  # of a CSV file, from which types are guessed
-BLOCK_BYTES = 8 << 20  # of a text file, read at a time
+BLOCK_BYTES = 4 << 20  # of a text file, read at a time; several are read ahead
 BLOCK_ROWS = 1 << 16  # of any other
 MOST_NAMES = 5  # in a message
 

@@ -57,6 +57,7 @@ def to_sql(model: Any, table: str | Sequence[str], *, columns: Sequence[str] | N
     >>> [label] = {row[5] for row in database.execute(to_sql(model, "flower"))}
     >>> label
     0
+    >>> database.close()
     """
     plain = read_model(model)
     names = _check_columns(plain, columns)
