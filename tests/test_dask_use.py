@@ -306,11 +306,14 @@ def test_a_cluster_without_workers_ends_the_fit_in_time(table, monkeypatch):
     ):
         split, lost = rounds.Batch._split, []
 
+        async def stay_dead():
+            """Start no worker in place of the one that died."""
+
         def kill_all_and_split(self, *arguments):
             if not lost:
                 pids = client.run(os.getpid).values()
                 for nanny in cluster.workers.values():
-                    nanny.auto_restart = False
+                    nanny.instantiate = stay_dead
                 for pid in pids:
                     os.kill(pid, signal.SIGKILL)
                 lost.append(time.monotonic())
