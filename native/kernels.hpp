@@ -122,8 +122,8 @@ struct Extremes {
 };
 Extremes find_extremes(const double* score, std::int64_t n);
 
-/// How projections on new weights follow from those known on earlier ones: they lie within
-/// error(length) of guess(known), for a row of that length.
+/// How projections on new weights follow from those known on earlier ones: for a row of that
+/// length they lie within reach * length + floor of factor * known + shift.
 struct Transfer {
   double factor;
   double shift;

@@ -20,7 +20,6 @@
 
 #include "node.hpp"
 #include "rules.hpp"
-#include "stop.hpp"
 #include "table.hpp"
 
 namespace lhtree {
@@ -166,8 +165,7 @@ class Recall {
   }
 
   const RowLengths& lengths_;
-  std::vector<float>
-      known_;  // [n_rows] projection about the middle on the anchor of the row's node
+  std::vector<float> known_;  // [n_rows] about the middle, on the anchor of the row's node
   std::vector<float> near_known_, near_length_;
   float* known_now_ = nullptr;
   const float* length_now_ = nullptr;
