@@ -26,6 +26,7 @@ from tqdm import tqdm
 from benchmarks import data, lines, models, paper, tune, workers
 from benchmarks.datasets import ALL, DATASETS
 from lhtree import LHTClassifier
+from lhtree.reliability import find_reliability
 
 RESULTS = Path(__file__).parent / "results" / "accuracy.jsonl"
 N_SEEDS = 10
@@ -73,14 +74,9 @@ def make_model(job: Job) -> Any:
     return models.make_default_peer(job.model, job.seed)
 
 
-def compute_calibration_error(
-    proba: NDArray[np.float64], is_right: NDArray[np.bool_], n_bins: int = 15
-) -> float:
-    """Return the mean gap between confidence and accuracy over bins of equal width."""
-    confidence = proba.max(axis=1)
-    bin_ = np.minimum((confidence * n_bins).astype(int), n_bins - 1)
-    gap = np.bincount(bin_, confidence - is_right, minlength=n_bins)
-    return float(np.abs(gap).sum() / len(is_right))
+def compute_calibration_error(proba: NDArray[np.float64], is_right: NDArray[np.bool_]) -> float:
+    """Return the mean gap between confidence and accuracy over 15 bins of equal width."""
+    return find_reliability(proba.max(axis=1), is_right, n_bins=15).error
 
 
 _last: tuple[str, data.Rows] | None = None  # of this process: jobs come data set by data set

@@ -29,6 +29,8 @@ from numpy.typing import NDArray
 from sklearn.datasets import make_classification, make_gaussian_quantiles
 from sklearn.model_selection import StratifiedKFold, train_test_split
 
+from benchmarks.accuracy import compute_calibration_error
+
 Rows = tuple[NDArray[np.float64], NDArray[np.int64]]
 
 PEERS = ("RF", "ExtraTrees", "HistGB", "XGBoost", "LightGBM", "CatBoost")
@@ -169,14 +171,6 @@ def make_model(name: str) -> Any:
     return make_peer(name, "", 1)
 
 
-def measure_calibration(proba: NDArray[Any], y: NDArray[Any], n_bins: int = 15) -> float:
-    """Return the expected calibration error of the most probable class."""
-    confidence, is_right = proba.max(axis=1), proba.argmax(axis=1) == y
-    number = np.minimum((confidence * n_bins).astype(int), n_bins - 1)
-    gap = np.bincount(number, is_right.astype(float) - confidence, n_bins)
-    return float(np.abs(gap).sum() / len(y))
-
-
 def measure(name: str, model_name: str, X: Any, y: Any, folds: Any) -> Iterator[dict[str, Any]]:
     """Yield one line for each fold."""
     for fold, (train, test) in folds:
@@ -199,10 +193,11 @@ def measure_answers(proba: Any, y: NDArray[Any]) -> dict[str, float]:
     proba = np.clip(np.asarray(proba, dtype=np.float64), 1e-15, 1.0)
     proba /= proba.sum(axis=1, keepdims=True)
     loss = -np.log(proba[np.arange(len(y)), y]).mean()
+    is_right = proba.argmax(axis=1) == y
     return {
-        "accuracy": round(float(np.mean(proba.argmax(axis=1) == y)), 5),
+        "accuracy": round(float(is_right.mean()), 5),
         "log_loss": round(float(loss), 5),
-        "calibration_error": round(measure_calibration(proba, y), 5),
+        "calibration_error": round(compute_calibration_error(proba, is_right), 5),
     }
 
 

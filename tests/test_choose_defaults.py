@@ -53,4 +53,5 @@ def test_synthetic_tables_are_the_same_each_time(name):
 def test_calibration_error_is_the_gap_between_confidence_and_accuracy():
     proba = np.array([[0.9, 0.1]] * 10 + [[0.3, 0.7]] * 10)
     y = np.array([0] * 8 + [1] * 2 + [1] * 10)
-    assert choose_defaults.measure_calibration(proba, y) == pytest.approx((0.1 + 0.3) / 2)
+    found = choose_defaults.measure_answers(proba, y)
+    assert found["calibration_error"] == pytest.approx((0.1 + 0.3) / 2)

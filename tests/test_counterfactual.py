@@ -301,7 +301,7 @@ def test_bad_rows_and_models_get_a_sentence(wine):
     with pytest.raises(NotFittedError):
         nearest_counterfactual(LHTClassifier(), X.iloc[0])
     model = LHTClassifier().fit(X.to_numpy(), y)
-    with pytest.raises(ValueError, match="x must be one row, got 2 rows"):
+    with pytest.raises(ValueError, match=r"x must be one row, got the shape \(2, 13\)"):
         nearest_counterfactual(model, X.to_numpy()[:2])
     with pytest.raises(ValueError, match="3 features"):
         nearest_counterfactual(model, [1.0, 2.0, 3.0])

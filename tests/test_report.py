@@ -105,7 +105,7 @@ def test_metrics_are_scikit_learns():
         * (place == b).mean()
         for b in np.unique(place)
     ]
-    assert found.calibration_error == pytest.approx(sum(gaps))
+    assert found.reliability.error == pytest.approx(sum(gaps))
 
 
 def test_the_page_has_the_metrics_of_all_rows(model, wine, page):

@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 from sklearn.utils import validation
 
 from lhtree.tree import Floats, Ints
@@ -60,8 +61,12 @@ def split_columns(X: Any) -> list[Any]:
 
 
 def take_rows(X: Any, number: NDArray[Any]) -> Any:
-    """Return some rows of a frame or of an array in its own form."""
-    return X.iloc[number] if _is_of(X, "pandas", "DataFrame") else X[number]
+    """Return some rows of a frame, an array or a list in its own form; sparse ones by rows."""
+    if hasattr(X, "iloc"):
+        return X.iloc[number]
+    if issparse(X):  # not every kind of sparse array has rows to take
+        return X.tocsr()[number]
+    return (X if hasattr(X, "shape") else np.asarray(X))[number]
 
 
 def is_numeric(X: Any) -> bool:

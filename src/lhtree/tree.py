@@ -175,15 +175,9 @@ class Forest:
 
     def find_depth(self) -> Ints:
         """Return the depth of every node; a root has depth 0."""
-        depth = np.zeros(len(self.left), dtype=np.int64)
-        root = np.repeat(self.tree_start[:-1], np.diff(self.tree_start))
-        level = self.tree_start[:-1]
-        while len(level):
-            level = level[self.left[level] >= 0]
-            child = root[level] + self.left[level]
-            depth[child] = depth[child + 1] = depth[level] + 1
-            level = np.concatenate([child, child + 1])
-        return depth
+        root = self.tree_start[:-1]
+        shift = np.repeat(root, np.diff(self.tree_start))
+        return _find_depth(np.where(self.left < 0, -1, self.left + shift), root)
 
     def find_parent(self) -> Ints:
         """Return the parent of every node, both counted over the forest; -1 for a root."""
@@ -305,13 +299,7 @@ class Tree:
     @property
     def depth(self) -> int:
         """Number of splits on the longest path."""
-        left, depth = self.left, 0
-        child = left[:1][left[:1] >= 0]
-        while len(child):
-            level = np.concatenate([child, child + 1])
-            child = left[level][left[level] >= 0]
-            depth += 1
-        return depth
+        return int(self.find_depth().max())
 
     @property
     def left(self) -> NDArray[np.int32]:
@@ -348,6 +336,10 @@ class Tree:
         """Extremes of the projections of every split; see :class:`Forest`."""
         return self.forest.extremes[self._nodes]
 
+    def find_depth(self) -> Ints:
+        """Return the depth of every node; the root has depth 0."""
+        return _find_depth(self.left, np.zeros(1, dtype=np.int64))
+
     def find_importances(self) -> Floats:
         """Return how strongly the splits rely on each feature; zeros without a split."""
         forest, nodes = self.forest, self._nodes
@@ -377,6 +369,18 @@ class Tree:
         if terms.stop - terms.start == forest.n_features:
             feature = np.arange(forest.n_features, dtype=np.int32)
         return feature, forest.weight[terms], forest.center[terms], forest.deviation[terms]
+
+
+def _find_depth(left: NDArray[Any], root: Ints) -> Ints:
+    """Return the depth of every node, level by level."""
+    depth = np.zeros(len(left), dtype=np.int64)
+    level = root
+    while len(level):
+        level = level[left[level] >= 0]
+        child = left[level]
+        depth[child] = depth[child + 1] = depth[level] + 1
+        level = np.concatenate([child, child + 1])
+    return depth
 
 
 def _list_columns(size: Ints, listed: NDArray[np.int32], n_features: int) -> NDArray[np.int32]:

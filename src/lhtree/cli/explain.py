@@ -33,7 +33,7 @@ def explain(
 ) -> None:
     """Show what each feature adds to the vote for a class, and what would change it."""
     classifier = load_model(model)
-    x = find_row(classifier, Source.find(data, data_format), row)
+    x = read_row(classifier, Source.find(data, data_format), row)
     facts = describe(classifier, x, label)
     facts["row"] = row
     if as_json:
@@ -42,7 +42,7 @@ def explain(
         print_facts(facts, top, get_console())
 
 
-def find_row(model: Any, source: Source, number: int) -> Any:
+def read_row(model: Any, source: Source, number: int) -> Any:
     """Return one row of a table, as a block of its own."""
     n_before = 0
     for rows in iterate_rows(model, source):

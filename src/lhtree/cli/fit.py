@@ -36,6 +36,7 @@ from lhtree.cli.tables import (
     read_frame,
     read_libsvm,
 )
+from lhtree.frames import take_rows
 
 EXAMPLES = Examples(
     "lhtree fit wine.csv --target cultivar -o wine.safetensors",
@@ -205,11 +206,6 @@ def print_columns(source: Source, result: dict[str, Any], console: Console) -> N
     if len(columns) > MOST_COLUMNS:
         add_row(table, f"... and {len(columns) - MOST_COLUMNS} more", "", "")
     console.print(table)
-
-
-def take_rows(X: Any, rows: Any) -> Any:
-    """Return some rows of a frame or matrix."""
-    return X.iloc[rows] if isinstance(X, pd.DataFrame) else X[rows]
 
 
 def cross_validate(model: Any, X: Any, y: Any, weight: Any, n_folds: int) -> dict[str, Any]:

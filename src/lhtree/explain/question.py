@@ -88,7 +88,7 @@ def ask(
 ) -> Question:
     """Return the checked question of :func:`lhtree.explain.nearest_counterfactual`."""
     reading.check_model(model)
-    given = find_row(model, x)
+    given = _name_row(model, x)
     row = np.asarray(model.encode_rows(given), dtype=np.float64)[0]
     original = int(reading.predict_encoded(model, row[np.newaxis])[0])
     if target is None:
@@ -103,22 +103,19 @@ def ask(
     return Question(model, given, row, original, wanted, free, lower, upper, is_integer)
 
 
-def find_row(model: Any, x: Any) -> Any:
-    """Return one row with two dimensions: an array of float64, or a frame as it came."""
-    if hasattr(x, "iloc"):
-        row = x.to_frame().T.infer_objects() if x.ndim == 1 else x
-    else:
-        row = np.asarray(x)
-        if row.dtype.kind in "biuf":
-            row = row.astype(np.float64)
-        row = row.reshape(1, -1) if row.ndim == 1 else row
-        names = getattr(model, "feature_names_in_", None)
-        if names is not None and row.shape == (1, len(names)):
-            import pandas as pd  # a model with names was trained on a frame
+def _name_row(model: Any, x: Any) -> Any:
+    """Return one row to change: an array of float64, or a frame with the model's names."""
+    given = reading.find_row(x)
+    if hasattr(given, "iloc"):
+        return given
+    row = np.asarray(given)
+    if row.dtype.kind in "biuf":
+        row = row.astype(np.float64)
+    names = getattr(model, "feature_names_in_", None)
+    if names is not None and row.shape == (1, len(names)):
+        import pandas as pd  # a model with names was trained on a frame
 
-            row = pd.DataFrame(row, columns=names).infer_objects()
-    if len(row) != 1:
-        raise ValueError(f"x must be one row, got {len(row)} rows; give them one by one.")
+        row = pd.DataFrame(row, columns=names).infer_objects()
     return row
 
 

@@ -92,6 +92,18 @@ def count_trees_per_member(model: Any) -> int:
     return 1 if model.n_classes_ == 2 else int(model.n_classes_)
 
 
+def find_row(x: Any) -> Any:
+    """Return one row as a table of one row; that of a frame keeps its names."""
+    shape = np.shape(x)
+    if len(shape) == 1:
+        return x.to_frame().T.infer_objects() if hasattr(x, "iloc") else np.reshape(x, (1, -1))
+    if len(shape) != 2 or shape[0] != 1:
+        raise ValueError(
+            f"x must be one row, got the shape {shape}; give X[[i]], or X.iloc[[i]] of a frame."
+        )
+    return x
+
+
 def find_feature_names(model: Any) -> list[str]:
     """Return the names of the columns of the caller's `X`."""
     names = getattr(model, "feature_names_in_", None)

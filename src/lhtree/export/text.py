@@ -118,7 +118,7 @@ class _Writer:
             if left < 0:
                 lines.append(indent + self._describe_leaf(tree, node))
             elif depth > self.max_depth:
-                lines.append(f"{indent}truncated branch of depth {_find_depth(tree, node)}")
+                lines.append(f"{indent}truncated branch of depth {_find_height(tree, node)}")
             else:
                 for is_right in (True, False):
                     side = describe_side(tree, node, is_right, self.words)
@@ -137,9 +137,9 @@ class _Writer:
         return text
 
 
-def _find_depth(tree: Tree, node: int) -> int:
+def _find_height(tree: Tree, node: int) -> int:
     """Return the number of splits on the longest path below a node."""
-    depth, level = 0, [node]
+    height, level = 0, [node]
     while True:
         level = [
             int(tree.left[parent]) + side
@@ -148,5 +148,5 @@ def _find_depth(tree: Tree, node: int) -> int:
             for side in (0, 1)
         ]
         if not level:
-            return depth
-        depth += 1
+            return height
+        height += 1

@@ -117,7 +117,7 @@ def plot_contributions(
     'Why class 0: vote 1.000'
     """
     reading.check_model(model)
-    X = _find_row(x)
+    X = reading.find_row(x)
     explained = explain_rows(model, X)
     label = model.predict(X)[0] if target is None else target
     k = reading.find_class(model, label)
@@ -134,20 +134,6 @@ def plot_contributions(
     ax.set_xlabel(f"vote for {name_class(label)}", **PLAIN)
     remove_frame(ax)
     return ax
-
-
-def _find_row(x: Any) -> Any:
-    """Return the row as a table of one row."""
-    shape = np.shape(x)
-    if len(shape) == 1:
-        if hasattr(x, "to_frame"):  # a row of a frame: its names stay
-            return x.to_frame().T.infer_objects()
-        return np.reshape(x, (1, -1))
-    if len(shape) != 2 or shape[0] != 1:
-        raise ValueError(
-            f"x must be one row, got the shape {shape}; give X[[i]], or X.iloc[[i]] of a frame."
-        )
-    return x
 
 
 def _choose_steps(names: list[str], contribution: Any, n_features: int) -> list[tuple[str, float]]:

@@ -18,14 +18,6 @@ class Layout(NamedTuple):
     n_hidden: Ints  # nodes below, left out
 
 
-def find_depth(tree: Tree) -> Ints:
-    """Return the depth of every node."""
-    depth = np.zeros(tree.n_nodes, dtype=np.int64)
-    for node in np.flatnonzero(tree.left >= 0):  # breadth-first: parents come first
-        depth[tree.left[node] : tree.left[node] + 2] = depth[node] + 1
-    return depth
-
-
 def find_cut(depth: Ints, max_nodes: int) -> int:
     """Return the largest depth down to which there are at most `max_nodes` nodes."""
     n_down_to = np.cumsum(np.bincount(depth))
@@ -38,7 +30,7 @@ def lay_out(tree: Tree, max_nodes: int) -> Layout:
     Reingold and Tilford's layout: each subtree knows its outline per level; the right
     one is pushed just far enough to clear the left one.
     """
-    depth = find_depth(tree)
+    depth = tree.find_depth()
     cut = find_cut(depth, max_nodes)
     node = np.flatnonzero(depth <= cut)
     left = np.where(depth[node] < cut, tree.left[node], -1)

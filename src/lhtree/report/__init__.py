@@ -111,7 +111,7 @@ def _collect_data(
 ) -> dict[str, Any]:
     """Return what the scripts of the page read."""
     counted = _choose_counted(len(answers.code), number)
-    Z = reading.standardize(model.forest_, model.encode_rows(rows.take_rows(X, counted)))
+    Z = reading.standardize(model.forest_, model.encode_rows(rows.take_filled(X, counted)))
     code, position = answers.code[counted], np.searchsorted(counted, number)
     return {
         "classes": [str(label) for label in model.classes_],

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from lhtree.reliability import Reliability, find_reliability
 from lhtree.tree import Floats, Ints
 
 N_BINS = 10  # of probabilities, for calibration
@@ -28,14 +29,11 @@ class Metrics:
     baseline: float  # accuracy of always naming the most frequent class
     log_loss: float
     brier: float
-    calibration_error: float
     confusion: Ints  # (true class, predicted class)
     precision: Floats  # per class; NaN where nothing was predicted
     recall: Floats  # per class; NaN where there is no row
     f1: Floats
-    bin_count: Ints  # rows by the probability of their predicted class
-    bin_probability: Floats  # mean of it; NaN in an empty bin
-    bin_accuracy: Floats
+    reliability: Reliability  # by the probability of the predicted class
 
 
 def find_metrics(answers: Answers) -> Metrics:
@@ -48,8 +46,7 @@ def find_metrics(answers: Answers) -> Metrics:
     true_share = probability[np.arange(n_rows), code]
     smallest = np.finfo(probability.dtype).eps  # as scikit-learn clips
     top = probability[np.arange(n_rows), predicted]
-    bin_count, bin_probability, bin_accuracy = _find_calibration(top, is_right)
-    gap = np.abs(bin_probability - bin_accuracy)
+    reliability = find_reliability(top, is_right, N_BINS)
     hit = confusion.diagonal()
     with np.errstate(invalid="ignore"):
         precision, recall = hit / confusion.sum(axis=0), hit / confusion.sum(axis=1)
@@ -59,22 +56,9 @@ def find_metrics(answers: Answers) -> Metrics:
         baseline=float(confusion.sum(axis=1).max() / n_rows),
         log_loss=float(-np.log(np.clip(true_share, smallest, 1)).mean()),
         brier=float((np.square(probability).sum(axis=1) - 2 * true_share + 1).mean()),
-        calibration_error=float(np.nansum(gap * bin_count) / n_rows),
         confusion=confusion,
         precision=precision,
         recall=recall,
         f1=f1,
-        bin_count=bin_count,
-        bin_probability=bin_probability,
-        bin_accuracy=bin_accuracy,
+        reliability=reliability,
     )
-
-
-def _find_calibration(top: Floats, is_right: Floats) -> tuple[Ints, Floats, Floats]:
-    """Return per bin of probabilities: rows, mean probability, accuracy."""
-    place = np.minimum((top * N_BINS).astype(np.int64), N_BINS - 1)
-    count = np.bincount(place, minlength=N_BINS)
-    with np.errstate(invalid="ignore"):
-        probability = np.bincount(place, top, N_BINS) / count
-        accuracy = np.bincount(place, is_right, N_BINS) / count
-    return count, probability, accuracy

@@ -11,6 +11,7 @@ from scipy.sparse import issparse
 from lhtree.explain import Explanation, explain_rows, nearest_counterfactual, reading
 from lhtree.explain.counterfactual import can_be_proven
 from lhtree.explain.values import describe_values
+from lhtree.frames import take_rows
 from lhtree.report.metrics import Answers
 from lhtree.tree import Floats, Ints
 
@@ -50,7 +51,7 @@ def describe_rows(model: Any, X: Any, answers: Answers, number: Ints) -> list[di
     number : ndarray of int
         Positions of the rows to describe.
     """
-    explanation = explain_rows(model, take_rows(X, number))
+    explanation = explain_rows(model, take_filled(X, number))
     total = explanation.by_feature()
     starts = _find_starts(model, np.asarray(explanation.table), answers.predicted[number])
     rows = []
@@ -67,22 +68,20 @@ def describe_rows(model: Any, X: Any, answers: Answers, number: Ints) -> list[di
                 "values": {j: f"{total.column_names[j]} = {text[j]}" for j in named},
                 "why": why,
                 "counterfactual": _describe_counterfactual(
-                    model, take_rows(X, number[i : i + 1]), take_rows(X, number[starts[i]]), text
+                    model,
+                    take_filled(X, number[i : i + 1]),
+                    take_filled(X, number[starts[i]]),
+                    text,
                 ),
             }
         )
     return rows
 
 
-def take_rows(X: Any, number: Ints) -> Any:
+def take_filled(X: Any, number: Ints) -> Any:
     """Return some rows of a table in its own form; those of a sparse one as an array."""
-    if hasattr(X, "iloc"):
-        return X.iloc[number]
-    if hasattr(X, "columns") and hasattr(X, "__getitem__"):  # polars
-        return X[number.tolist()]
-    if issparse(X):  # not every kind of sparse array has rows to take
-        return X.tocsr()[number].toarray()
-    return (X if hasattr(X, "shape") else np.asarray(X))[number]
+    rows = take_rows(X, number)
+    return rows.toarray() if issparse(rows) else rows
 
 
 def _describe_vote(total: Explanation, row: int, target: int) -> list[Any]:

@@ -130,15 +130,16 @@ def _list_strongest(
 
 def list_calibration(metrics: Metrics) -> list[dict[str, float]]:
     """Return the bins of predicted probabilities that hold rows."""
-    n_bins = len(metrics.bin_count)
+    reliability = metrics.reliability
+    n_bins = len(reliability.n_rows)
     return [
         {
             "low": i / n_bins,
             "high": (i + 1) / n_bins,
-            "count": int(metrics.bin_count[i]),
-            "probability": float(metrics.bin_probability[i]),
-            "accuracy": float(metrics.bin_accuracy[i]),
+            "count": int(reliability.n_rows[i]),
+            "probability": float(reliability.probability[i]),
+            "accuracy": float(reliability.accuracy[i]),
         }
         for i in range(n_bins)
-        if metrics.bin_count[i]
+        if reliability.n_rows[i]
     ]
