@@ -28,6 +28,7 @@ struct Plan {
   bool bootstrap = false;
   bool balance = false;  // weigh the classes of each member's rows alike
   std::int64_t n_classes = 0;
+  bool by_columns = false;  // whether the table is transposed: splits over few columns want it
   Rules rules;
 
   std::int64_t n_trees() const { return static_cast<std::int64_t>(beta.size() * target.size()); }

@@ -37,6 +37,9 @@ class StandardArithmetic {
 /// done; what it throws stops the work and reaches the caller.
 using Poll = std::function<void(std::int64_t n_done)>;
 
+/// Work that is not worth a thread: a few milliseconds, too short for an interrupt.
+constexpr std::int64_t small_work = 1 << 20;  // values to be read once
+
 /// Run task(i, stop) for i = 0 ... n_tasks - 1 on `n_threads` threads.
 ///
 /// Tasks are taken in order and may end in any. The first exception of a task

@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <numeric>
 #include <vector>
 
@@ -85,6 +87,26 @@ ColumnScale find_scale(const Table<T>& table, const double* weight, const StopFl
       scale.deviation[j] = std::sqrt(variance);
   }
   return scale;
+}
+
+/// Whether no value is missing or infinite.
+template <class T>
+bool is_finite(const T* values, std::size_t n) {
+  // Zeros stay zero in a sum; infinities and NaN, times zero, make it NaN.
+  const std::size_t n_whole = n / lane_count * lane_count;
+  Lanes sums = fill(0.0);
+  for (std::size_t i = 0; i < n_whole; i += lane_count) sums = sums + load(values + i) * fill(0.0);
+  double sum = combine(sums);
+  for (std::size_t i = n_whole; i < n; ++i) sum += values[i] * 0.0;
+  return sum == 0.0;
+}
+
+template <class T>
+bool has_infinity(const T* values, std::size_t n) {
+  bool is_found = false;
+  for (std::size_t i = 0; i < n; ++i)
+    is_found |= std::abs(values[i]) > std::numeric_limits<T>::max();
+  return is_found;
 }
 
 /// Columns with a number that is beyond the limit; missing values are not.

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from lhtree.dask.passes import Branches, Fates, Forms, Request, Scale, Segments, State
 from lhtree.tree import Forest, Plan
 
 Rows = NDArray[np.float32] | NDArray[np.float64]  # C-contiguous, without infinities
@@ -62,83 +63,19 @@ Terms = tuple[Ints, Floats, Floats, Floats]  # feature, weight, center, deviatio
 ChosenCut = tuple[int, float, int, Floats]  # form, threshold, rule, count on the left
 
 def measure_nodes(
-    X: AnyRows,
-    mean: Floats,
-    deviation: Floats,
-    row: Positions,
-    weight: Floats | None,
-    start: Longs,
-    middle: Longs,
-    column_start: Longs,
-    column: Ints,
-    origin: Floats,
-    with_products: bool,
+    X: AnyRows, scale: Scale, state: State, request: Request
 ) -> tuple[Floats, Floats]: ...
 def count_bins(
-    X: AnyRows,
-    mean: Floats,
-    deviation: Floats,
-    row: Positions,
-    weight: Floats | None,
-    start: Longs,
-    middle: Longs,
-    form_node: Longs,
-    form_start: Longs,
-    feature: Ints,
-    form_weight: Floats,
-    segment_start: Longs,
-    low: Floats,
-    high: Floats,
-    bin_start: Longs,
-    is_whole: bool,
+    X: AnyRows, scale: Scale, state: State, forms: Forms, segments: Segments
 ) -> tuple[Floats, Floats]: ...
 def list_scores(
-    X: AnyRows,
-    mean: Floats,
-    deviation: Floats,
-    row: Positions,
-    weight: Floats | None,
-    start: Longs,
-    middle: Longs,
-    form_node: Longs,
-    form_start: Longs,
-    feature: Ints,
-    form_weight: Floats,
-    segment_start: Longs,
-    low: Floats,
-    high: Floats,
-    bin_start: Longs,
-    is_whole: bool,
+    X: AnyRows, scale: Scale, state: State, forms: Forms, segments: Segments
 ) -> tuple[Ints, Floats, NDArray[np.uint8], Floats]: ...
 def sum_below(
-    X: AnyRows,
-    mean: Floats,
-    deviation: Floats,
-    row: Positions,
-    weight: Floats | None,
-    start: Longs,
-    middle: Longs,
-    form_node: Longs,
-    form_start: Longs,
-    feature: Ints,
-    form_weight: Floats,
-    threshold: Floats,
+    X: AnyRows, scale: Scale, state: State, forms: Forms, threshold: Floats
 ) -> tuple[Floats, Floats]: ...
 def split_nodes(
-    X: AnyRows,
-    mean: Floats,
-    deviation: Floats,
-    row: Positions,
-    weight: Floats | None,
-    start: Longs,
-    middle: Longs,
-    form_node: Longs,
-    form_start: Longs,
-    feature: Ints,
-    form_weight: Floats,
-    threshold: Floats,
-    stays: NDArray[np.uint8],
-    keeps: NDArray[np.uint8],
+    X: AnyRows, scale: Scale, state: State, forms: Forms, fates: Fates
 ) -> tuple[Positions, Floats | None, Longs, Longs]: ...
 def sum_columns(
     X: AnyRows, origin: Floats, unit: Floats, row: Positions, weight: Floats | None
@@ -146,15 +83,8 @@ def sum_columns(
 def grow_branches(
     Z: Rows,
     plan: Plan,
-    row: Positions,
-    weight: Floats | None,
-    start: Longs,
-    middle: Longs,
-    key: NDArray[np.uint64],
-    tree_key: NDArray[np.uint64],
-    depth: Longs,
-    weight_sum: Floats,
-    beta: Floats,
+    state: State,
+    branches: Branches,
     n_threads: int,
     watch: Callable[[], object] | None,
 ) -> dict[str, NDArray[Any]]: ...

@@ -17,7 +17,6 @@ from lhtree.tree import Floats, Forest, Ints, Plan
 
 Positions = NDArray[np.uint32]
 Scale = tuple[Floats, Floats]
-CORE: Any = _core  # where groups of arguments are passed on whole
 
 
 class Survey(NamedTuple):
@@ -277,28 +276,28 @@ def begin(
 
 def measure(X: Any, state: State, scale: Scale, requests: tuple[Request, ...]) -> Sums:
     """Sum the columns that nodes ask for."""
-    parts = [CORE.measure_nodes(to_table(X), *scale, *state, *request) for request in requests]
+    parts = [_core.measure_nodes(to_table(X), scale, state, request) for request in requests]
     return Sums(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
 
 
 def count_bins(X: Any, state: State, scale: Scale, forms: Forms, segments: Segments) -> Sums:
     """Count the projections of nodes in bins."""
-    return Sums(*CORE.count_bins(to_table(X), *scale, *state, *forms, *segments))
+    return Sums(*_core.count_bins(to_table(X), scale, state, forms, segments))
 
 
 def list_scores(X: Any, state: State, scale: Scale, forms: Forms, segments: Segments) -> Listed:
     """List the projections of nodes that lie in segments."""
-    return Listed(*CORE.list_scores(to_table(X), *scale, *state, *forms, *segments))
+    return Listed(*_core.list_scores(to_table(X), scale, state, forms, segments))
 
 
 def sum_below(X: Any, state: State, scale: Scale, forms: Forms, threshold: Floats) -> Sums:
     """Count what lies below thresholds."""
-    return Sums(*CORE.sum_below(to_table(X), *scale, *state, *forms, threshold))
+    return Sums(*_core.sum_below(to_table(X), scale, state, forms, threshold))
 
 
 def split(X: Any, state: State, scale: Scale, forms: Forms, fates: Fates) -> State:
     """Divide the rows of nodes among their children."""
-    return State(*CORE.split_nodes(to_table(X), *scale, *state, *forms, *fates))
+    return State(*_core.split_nodes(to_table(X), scale, state, forms, fates))
 
 
 class Piece(NamedTuple):
@@ -352,10 +351,7 @@ def finish(
         )
     else:
         Z = np.ascontiguousarray(X.T if plan.by_columns else X)
-    arrays: dict[str, NDArray[Any]] = CORE.grow_branches(
-        Z, plan, *state, *branches, 1, make_watch()
-    )
-    return arrays
+    return _core.grow_branches(Z, plan, state, branches, 1, make_watch())
 
 
 def make_watch() -> Callable[[], None] | None:
