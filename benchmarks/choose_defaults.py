@@ -129,7 +129,7 @@ def make_steps(rng: np.random.Generator, n: int, m: int) -> Rows:
     """Return classes by nested rules on single columns."""
     X = rng.uniform(size=(n, m))
     y = np.where(X[:, 0] > 0.6, X[:, 1] > 0.3, (X[:, 2] > 0.5) ^ (X[:, 3] > 0.7))
-    return X, y ^ (rng.uniform(size=n) < 0.03)
+    return X, (y ^ (rng.uniform(size=n) < 0.03)).astype(np.int64)
 
 
 def make_heavy_tails(rng: np.random.Generator, n: int, m: int) -> Rows:

@@ -129,21 +129,21 @@ TABLES: dict[str, Callable[[], str]] = {
 }
 
 
+def replace_table(text: str, name: str, table: str) -> str:
+    """Replace what stands between the marks of a table."""
+    mark = re.escape(f"% table: {name}\n")
+    place = rf"(?<={mark})\n.*?\n(?=\n% end)"
+    text, n = re.subn(place, lambda _: f"\n{table}\n", text, flags=re.S)
+    if n != 1:
+        raise ValueError(f"{PAGE.name} has the mark of the table {name!r} {n} times, not once.")
+    return text
+
+
 def main() -> None:
-    """Replace what stands between the marks of each table."""
+    """Write all tables into the page."""
     text = PAGE.read_text(encoding="utf-8")
     for name, tell in TABLES.items():
-        mark = re.escape(f"% table: {name}\n")
-        text, n = re.subn(
-            rf"(?<={mark})\n.*?\n(?=\n% end)",
-            lambda _, tell=tell: f"\n{tell()}\n",
-            text,
-            flags=re.S,
-        )
-        if n != 1:
-            raise ValueError(
-                f"{PAGE.name} has the mark of the table {name!r} {n} times, not once."
-            )
+        text = replace_table(text, name, tell())
     PAGE.write_text(text, encoding="utf-8")
 
 

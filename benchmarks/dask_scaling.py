@@ -20,7 +20,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import dask.array as da
 import distributed
@@ -33,6 +33,8 @@ from benchmarks import data
 RESULTS = Path(__file__).parent / "results" / "dask.jsonl"
 N_COLUMNS = 20
 REPEATS = 8
+
+Dtype = Literal["float32", "float64"]
 
 
 def write_line(**values: Any) -> None:
@@ -65,7 +67,7 @@ def sum_cpu(client: Any) -> float:
     return float(sum(client.run(time.process_time).values()) + time.process_time())
 
 
-def make_block(seed: int, n: int, dtype: str) -> tuple[np.ndarray, np.ndarray]:
+def make_block(seed: int, n: int, dtype: Dtype) -> tuple[np.ndarray, np.ndarray]:
     """Return rows whose classes depend on a few columns and noise."""
     rng = np.random.default_rng(seed)
     # Few random rows, repeated with a shift: partitions must be cheap to make again.
@@ -75,7 +77,7 @@ def make_block(seed: int, n: int, dtype: str) -> tuple[np.ndarray, np.ndarray]:
     return X, (score > 0).astype(np.int64)
 
 
-def make_lazy(n_blocks: int, size: int, dtype: str = "float64") -> tuple[Any, Any]:
+def make_lazy(n_blocks: int, size: int, dtype: Dtype = "float64") -> tuple[Any, Any]:
     """Return a table whose partitions are made when they are needed."""
 
     def rows(_: Any, block_info: Any = None) -> np.ndarray:

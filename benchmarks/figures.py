@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import matplotlib as mpl
 import numpy as np
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 
 OURS, PEER = "#c2410c", "#334155"
 # The same bytes for the same numbers, so that a new figure means new numbers.
-_STYLE = {"svg.hashsalt": "lhtree", "svg.fonttype": "none", "font.size": 10}
+_STYLE: dict[Any, Any] = {"svg.hashsalt": "lhtree", "svg.fonttype": "none", "font.size": 10}
 
 
 def _save(figure: Figure, path: Path) -> None:

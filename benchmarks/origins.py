@@ -38,7 +38,7 @@ class Origin(NamedTuple):
     high: int = 0  # undo a scaling of 0..high to [-1, 1]
 
 
-_ACUTE = {"sep": r"\t", "encoding": "utf-16", "decimal": ","}
+_ACUTE = Origin((UCI + "acute/diagnosis.data",), sep=r"\t", encoding="utf-16", decimal=",")
 _LETTERS = tuple("ABCDEFGHIJKLMNOPQRSTUVWXYZ")
 
 ORIGINS: dict[str, Origin] = {
@@ -57,10 +57,8 @@ ORIGINS: dict[str, Origin] = {
     "balance_scale": Origin((UCI + "balance-scale/balance-scale.data",), target=0),
     "banknote": Origin((UCI + "00267/data_banknote_authentication.txt",)),
     "blood_transfusion": Origin((UCI + "blood-transfusion/transfusion.data",), skip=1),
-    "acute_inflammation_1": Origin(
-        (UCI + "acute/diagnosis.data",), target=-2, drop=(-1,), **_ACUTE
-    ),
-    "acute_inflammation_2": Origin((UCI + "acute/diagnosis.data",), drop=(-2,), **_ACUTE),
+    "acute_inflammation_1": _ACUTE._replace(target=-2, drop=(-1,)),
+    "acute_inflammation_2": _ACUTE._replace(drop=(-2,)),
     "car_evaluation": Origin((UCI + "car/car.data",)),
     "breast_cancer_wisconsin": Origin(
         (UCI + "breast-cancer-wisconsin/breast-cancer-wisconsin.data",), drop=(0,)

@@ -219,7 +219,9 @@ def add_other_bars(bars: Bars, lines: Lines) -> None:
     bars.at_most("import of lhtree after sklearn.ensemble, in ms", added, 50)
     for model in ("LHT paper", "LHT default", "LightGBM", "HistGB"):
         busy = lines.find("synth50k", model, 2, loaded=True)
-        value = divide(busy and busy.get("fit_s"), lines.get("fit_s", "synth50k", model, 2))
+        value = divide(
+            busy.get("fit_s") if busy else None, lines.get("fit_s", "synth50k", model, 2)
+        )
         bars.at_most(f"2-thread fit beside a busy core, {model}: times slower", value, 2.5)
 
 

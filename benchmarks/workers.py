@@ -108,10 +108,12 @@ def do_jobs(
                 answer, done = worker.take(), worker.job
                 workers.remove(worker)
                 following = next(queue, None)
-                if following is None or not worker.process.is_alive():
+                if following is None:
                     worker.end()
-                    worker = _Worker(work, limit) if following is not None else None
-                if worker is not None and following is not None:
+                else:
+                    if not worker.process.is_alive():
+                        worker.end()
+                        worker = _Worker(work, limit)
                     worker.give(following)
                     workers.append(worker)
                 assert done is not None

@@ -27,15 +27,14 @@ REFUSED = {
 }
 
 
-def _add_row_limit(cls):
-    """Give a class the parameters of its local base, described as there, and `row_limit`."""
+def _show_parameters(cls):
+    """Show in signature and text what a class takes: what its local base does, and `row_limit`."""
     base = inspect.signature(cls._local.__init__)
     limit = inspect.Parameter("row_limit", inspect.Parameter.KEYWORD_ONLY, default=None)
     own = base.replace(parameters=[*base.parameters.values(), limit])
 
-    def __init__(self, *args, row_limit=None, **kwargs):
+    def __init__(self, *args, **kwargs):
         super(cls, self).__init__(*args, **kwargs)
-        self.row_limit = row_limit
 
     __init__.__signature__ = own  # type: ignore[attr-defined]
     cls.__init__ = __init__
@@ -49,6 +48,10 @@ def _add_row_limit(cls):
 
 class _Distributed(HyperplaneTrees):
     """What fitting and answering on a cluster add to a classifier."""
+
+    def __init__(self, *args, row_limit=None, **kwargs):
+        super().__init__(*args, **kwargs)
+        self.row_limit = row_limit
 
     def fit(self, X, y, sample_weight=None):
         """Grow the trees on the workers of the current client.
@@ -337,7 +340,7 @@ def _answer_frame(frame, model, method, names):
     return _make_frame(getattr(model, method)(frame), frame.index, names)
 
 
-@_add_row_limit
+@_show_parameters
 class LHTClassifier(_Distributed, local.LHTClassifier):
     """One oblique tree per class, grown on the rows of a Dask cluster.
 
@@ -371,7 +374,7 @@ class LHTClassifier(_Distributed, local.LHTClassifier):
     _local = local.LHTClassifier
 
 
-@_add_row_limit
+@_show_parameters
 class LHForestClassifier(_Distributed, local.LHForestClassifier):
     """Members of one oblique tree per class, grown on the rows of a Dask cluster.
 
