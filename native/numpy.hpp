@@ -41,8 +41,9 @@ inline const double* weight_of(const OptionalWeight& weight) {
 /// A field of a Python object as an array of the given type, never converted.
 template <class T, int n_dim = 1>
 Input<T, n_dim> get_array(nb::handle object, const char* name) {
+  const nb::object field = object.attr(name);  // raises here: try_cast must not
   Input<T, n_dim> array;
-  if (!nb::try_cast(object.attr(name), array, false))
+  if (!nb::try_cast(field, array, false))
     throw std::invalid_argument(std::string("the array '") + name +
                                 "' has the wrong type, order or number of dimensions");
   return array;

@@ -1,10 +1,12 @@
 """Bad input gets one clear sentence that names the argument, the value and the remedy."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from sklearn.exceptions import NotFittedError
 
-from lhtree import LHForestClassifier, LHTClassifier
+from lhtree import LHForestClassifier, LHTClassifier, _core
 
 X = np.arange(40.0).reshape(20, 2)
 Y = np.arange(20) % 3
@@ -222,3 +224,37 @@ def test_an_unfitted_model_says_so(name):
 def read_or_call(model, name):
     attribute = getattr(model, name)
     return attribute() if callable(attribute) else attribute
+
+
+def test_the_core_refuses_what_is_no_forest():
+    with pytest.raises(AttributeError, match="tree_start"):
+        _core.apply(object(), X, 1)
+    forest = SimpleNamespace(**vars(LHTClassifier().fit(X, Y).forest_))
+    forest.left = forest.left.astype(np.int64)
+    with pytest.raises(ValueError, match="the array 'left' has the wrong type"):
+        _core.apply(forest, X, 1)
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"row": np.arange(20)}, "the array 'row' has the wrong type"),
+        ({"row": np.arange(1, 21, dtype=np.uint32)}, "the rows of the nodes do not fit together"),
+        ({"weight": np.ones(3)}, "the rows of the nodes do not fit together"),
+        ({"start": np.array([0, 21])}, "the rows of the nodes do not fit together"),
+        ({"middle": np.array([21])}, "the rows of the nodes do not fit together"),
+    ],
+)
+def test_the_core_refuses_nodes_that_do_not_fit_the_part(values, message):
+    passes = pytest.importorskip("lhtree.dask.passes", reason="needs Dask")
+    row = np.arange(20, dtype=np.uint32)
+    state = passes.State(row, None, np.array([0, 20]), np.array([7]))
+    column = np.array([0, 1], dtype=np.int32)
+    request = passes.Request(np.array([0, 2]), column, np.zeros(2), False)
+    scale = np.zeros(2), np.ones(2)
+    sums, _ = _core.measure_nodes(X, scale, state, request)
+    assert sums.reshape(2, 3)[:, :2].tolist() == [[X[:7, j].sum(), X[7:, j].sum()] for j in (0, 1)]
+    with pytest.raises(ValueError, match=message):
+        _core.measure_nodes(X, scale, state._replace(**values), request)
+    with pytest.raises(AttributeError, match="row"):
+        _core.measure_nodes(X, scale, object(), request)
