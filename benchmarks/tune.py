@@ -36,6 +36,9 @@ SETTINGS: Settings = {
     "paper, beta 0.8, standardized": {
         "preset": "paper", "beta": 0.8, "contrast": "standardized"
     },
+    "paper, beta 1, gamma 6, raw": {
+        "preset": "paper", "beta": 1.0, "gamma": 6, "standardize": False
+    },
 }  # fmt: skip
 DEFAULT = "default"
 MOST_ROWS = 2000

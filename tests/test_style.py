@@ -68,3 +68,20 @@ def test_planted_bugs_fit_the_sources():
         paths = (ROOT / mutation.folder).rglob("*.?pp" if mutation.folder == "native" else "*.py")
         n_times = sum(path.read_text(encoding="utf-8").count(mutation.old) for path in paths)
         assert n_times == 1, f"{mutation.name} fits {n_times} places: change it"
+
+
+def list_files_of_the_map():
+    """Yield the files that the table "Where things are" names in its first column."""
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    for cell in re.findall(r"^\| (`[^|]*) \|", text, flags=re.MULTILINE):
+        folder = Path()
+        for name in re.findall(r"`([^`]+)`", cell):
+            folder = Path(name).parent if "/" in name else folder
+            yield from ROOT.glob(str(folder / Path(name).name))
+
+
+def test_every_file_has_one_place_on_the_map():
+    named = sorted(path for path in list_files_of_the_map() if path.is_file())
+    assert len(set(named)) == len(named)
+    patterns = ("src/lhtree/[!_]*.py", "native/*.?pp", "benchmarks/[!_]*.py")
+    assert {path for pattern in patterns for path in ROOT.glob(pattern)} <= set(named)
