@@ -1,7 +1,6 @@
 // Looking at rows before trees see them, and putting them into the units of the trees.
 #include <algorithm>
 #include <cstdint>
-#include <memory>
 #include <utility>
 #include <vector>
 
@@ -60,16 +59,16 @@ Output<double, 2> standardized(const Input<T, 2>& X, const Input<double, 1>& mea
   const auto n_rows = static_cast<std::int64_t>(X.shape(0));
   const auto n_columns = static_cast<std::int64_t>(X.shape(1));
   const std::int64_t size = std::max<std::int64_t>(1, small_work / n_columns);
-  std::unique_ptr<double[]> scaled(new double[X.size()]);  // not filled twice
+  PageVector<double> scaled(X.size());  // goes back to the system before the forest is finished
   const auto task = [&](std::int64_t i, const StopFlag&) {
     const std::int64_t first = i * size, offset = first * n_columns;
     const std::int64_t n = std::min(size, n_rows - first);
     if (by_columns)
       standardize_columns(X.data() + offset, n, n_columns, mean.data(), deviation.data(),
-                          scaled.get() + first, n_rows);
+                          scaled.data() + first, n_rows);
     else
       standardize(X.data() + offset, n, n_columns, mean.data(), deviation.data(),
-                  scaled.get() + offset);
+                  scaled.data() + offset);
   };
   const Poll poll = make_poll(nb::none());
   {
@@ -80,9 +79,8 @@ Output<double, 2> standardized(const Input<T, 2>& X, const Input<double, 1>& mea
     else
       run_tasks((n_rows + size - 1) / size, n_threads, task, poll);
   }
-  nb::capsule owner(scaled.get(), [](void* p) noexcept { delete[] static_cast<double*>(p); });
   const std::size_t first = by_columns ? X.shape(1) : X.shape(0);
-  return Output<double, 2>(scaled.release(), {first, X.size() / first}, owner);
+  return to_numpy<double, 2>(std::move(scaled), {first, X.size() / first});
 }
 
 template <class T>

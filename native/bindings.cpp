@@ -54,13 +54,14 @@ Poll make_poll(nb::handle progress) {
 
 nb::dict to_dict(Forest forest) {
   nb::dict result;
-  const std::size_t n_nodes = forest.left.size();
+  const std::size_t n_splits = forest.threshold.size();
   result["tree_start"] = to_numpy(std::move(forest.tree_start));
   result["target"] = to_numpy(std::move(forest.target));
-  result["left"] = to_numpy(std::move(forest.left));
-  result["start"] = to_numpy(std::move(forest.start));
-  result["feature_start"] = to_numpy(std::move(forest.feature_start));
-  result["feature"] = to_numpy(std::move(forest.feature));
+  result["n_terms"] = to_numpy(std::move(forest.n_terms));
+  if (forest.short_feature.empty())
+    result["feature"] = to_numpy(std::move(forest.feature));
+  else
+    result["feature"] = to_numpy(std::move(forest.short_feature));
   result["weight"] = to_numpy(std::move(forest.weight));
   result["center"] = to_numpy(std::move(forest.center));
   result["deviation"] = to_numpy(std::move(forest.deviation));
@@ -68,9 +69,9 @@ nb::dict to_dict(Forest forest) {
   result["norm"] = to_numpy(std::move(forest.norm));
   result["share"] = to_numpy(std::move(forest.share));
   result["n_samples"] = to_numpy(std::move(forest.n_samples));
-  result["weight_sum"] = to_numpy(std::move(forest.weight_sum));
+  if (!forest.weight_sum.empty()) result["weight_sum"] = to_numpy(std::move(forest.weight_sum));
   result["rule"] = to_numpy(std::move(forest.rule));
-  result["extremes"] = to_numpy<double, 2>(std::move(forest.extremes), {n_nodes, 4});
+  result["extremes"] = to_numpy<double, 2>(std::move(forest.extremes), {n_splits, 4});
   return result;
 }
 

@@ -16,11 +16,20 @@
 
 namespace lhtree {
 
-/// The arrays of a finished forest; see ForestView for their meaning.
+/// The arrays of a grown forest; see ForestView for their meaning.
+///
+/// Growing takes less memory if numbers are no wider than they need to be and what follows
+/// from others is left out: children, places of terms, and what leaves do not have.
+/// `complete` in lhtree/packing.py adds it once the training rows have gone.
 struct Forest {
-  PageVector<std::int64_t> tree_start, start, feature_start, n_samples;
-  PageVector<std::int32_t> target, left, feature;
-  PageVector<double> weight, center, deviation, threshold, norm, share, weight_sum, extremes;
+  PageVector<std::int64_t> tree_start;
+  PageVector<std::int32_t> target, n_terms;
+  PageVector<std::int32_t> feature;         // empty if all columns have short numbers
+  PageVector<std::uint16_t> short_feature;  // empty otherwise
+  PageVector<double> weight, center, deviation, share;
+  PageVector<double> threshold, norm, extremes;  // of the splits alone
+  PageVector<std::uint32_t> n_samples;
+  PageVector<double> weight_sum;  // empty as long as every row counts once
   PageVector<std::int8_t> rule;
 };
 
@@ -30,8 +39,6 @@ class ForestWriter {
   ForestWriter(std::int64_t n_trees, std::vector<std::int32_t> target, std::int64_t n_features)
       : target_(std::move(target)), n_features_(n_features), waiting_(n_trees) {
     forest_.tree_start.push_back(0);
-    forest_.start.push_back(0);
-    forest_.feature_start.push_back(0);
   }
 
   /// Take a tree from any thread.
@@ -65,15 +72,20 @@ class ForestWriter {
   /// would hold an array twice, and pages that are never written take no memory.
   void make_room(const GrownTree& tree) {
     const std::size_t n_nodes = tree.node.size(), n_terms = tree.weight.size();
-    make_room(n_nodes, forest_.start, forest_.feature_start, forest_.n_samples, forest_.left,
-              forest_.threshold, forest_.norm, forest_.share, forest_.weight_sum, forest_.rule);
-    make_room(4 * n_nodes, forest_.extremes);
+    const std::size_t n_splits = n_nodes / 2;
+    make_room(n_nodes, forest_.n_samples, forest_.n_terms, forest_.share, forest_.rule);
+    if (!forest_.weight_sum.empty()) make_room(n_nodes, forest_.weight_sum);
+    make_room(n_splits, forest_.threshold, forest_.norm);
+    make_room(4 * n_splits, forest_.extremes);
     const std::size_t n_before = forest_.weight.capacity();
     make_room(n_terms, forest_.weight, forest_.center, forest_.deviation);
     if (forest_.weight.capacity() > n_before) use_large_pages(forest_.weight);
     std::size_t n_listed = 0;
     for (const Node& node : tree.node) n_listed += is_dense(node) ? 0 : node.n_terms;
-    make_room(n_listed, forest_.feature);
+    if (has_short_features())
+      make_room(n_listed, forest_.short_feature);
+    else
+      make_room(n_listed, forest_.feature);
   }
 
   template <class... Array>
@@ -96,25 +108,34 @@ class ForestWriter {
   }
 
   bool is_dense(const Node& node) const { return node.n_terms == n_features_; }
+  bool has_short_features() const { return n_features_ <= std::int64_t{1} << 16; }
 
-  /// Write the nodes breadth-first: children are numbered in the order of their parents.
+  /// Write the nodes breadth-first.
   void append(const GrownTree& tree, std::int32_t target) {
-    std::int32_t next_child = 1;
     for (const std::int32_t id : breadth_first(tree.node)) {
       const Node& node = tree.node[id];
-      forest_.left.push_back(node.left < 0 ? -1 : next_child);
-      next_child += node.left < 0 ? 0 : 2;
-      forest_.threshold.push_back(node.threshold);
-      forest_.norm.push_back(node.norm);
-      forest_.share.push_back(node.share);
-      forest_.n_samples.push_back(node.n_samples);
-      forest_.weight_sum.push_back(node.weight_sum);
       forest_.rule.push_back(static_cast<std::int8_t>(node.rule));
-      forest_.extremes.insert(forest_.extremes.end(), node.extremes.begin(), node.extremes.end());
+      forest_.share.push_back(node.share);
+      append_size(node);
+      if (node.left >= 0) append_split(node);
       append_terms(tree, node);
     }
     forest_.target.push_back(target);
-    forest_.tree_start.push_back(static_cast<std::int64_t>(forest_.left.size()));
+    forest_.tree_start.push_back(static_cast<std::int64_t>(forest_.rule.size()));
+  }
+
+  void append_size(const Node& node) {
+    const bool is_weighted = node.weight_sum != static_cast<double>(node.n_samples);
+    if (is_weighted && forest_.weight_sum.empty())  // so far every row counted once
+      forest_.weight_sum.assign(forest_.n_samples.begin(), forest_.n_samples.end());
+    if (is_weighted || !forest_.weight_sum.empty()) forest_.weight_sum.push_back(node.weight_sum);
+    forest_.n_samples.push_back(static_cast<std::uint32_t>(node.n_samples));
+  }
+
+  void append_split(const Node& node) {
+    forest_.threshold.push_back(node.threshold);
+    forest_.norm.push_back(node.norm);
+    forest_.extremes.insert(forest_.extremes.end(), node.extremes.begin(), node.extremes.end());
   }
 
   void append_terms(const GrownTree& tree, const Node& node) {
@@ -125,9 +146,9 @@ class ForestWriter {
     copy(tree.weight, forest_.weight);
     copy(tree.center, forest_.center);
     copy(tree.deviation, forest_.deviation);
-    if (!is_dense(node)) copy(tree.feature, forest_.feature);
-    forest_.start.push_back(static_cast<std::int64_t>(forest_.weight.size()));
-    forest_.feature_start.push_back(static_cast<std::int64_t>(forest_.feature.size()));
+    if (!is_dense(node) && has_short_features()) copy(tree.feature, forest_.short_feature);
+    if (!is_dense(node) && !has_short_features()) copy(tree.feature, forest_.feature);
+    forest_.n_terms.push_back(static_cast<std::int32_t>(node.n_terms));
   }
 
   std::vector<std::int32_t> target_;

@@ -108,7 +108,7 @@ Shape find_shape(const Input<T, 2>& X, const Plan& plan) {
   return shape;
 }
 
-/// The arrays of a forest by name.
+/// The arrays of a grown forest by name.
 nb::dict to_dict(Forest forest);
 
 /// Lets Python handle signals (Ctrl-C) and hear of progress while threads work.

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <limits>
 #include <new>
+#include <utility>
 #include <vector>
 
 #if defined(__unix__) || defined(__APPLE__)
@@ -46,6 +47,16 @@ struct PageAllocator {
     }
 #endif
     ::operator delete(values);
+  }
+
+  /// What a vector is made or resized to is not filled, so that it is written once.
+  template <class U>
+  void construct(U* value) {
+    ::new (static_cast<void*>(value)) U;
+  }
+  template <class U, class... Argument>
+  void construct(U* value, Argument&&... argument) {
+    ::new (static_cast<void*>(value)) U(std::forward<Argument>(argument)...);
   }
 
   friend bool operator==(const PageAllocator&, const PageAllocator&) { return true; }

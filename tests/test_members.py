@@ -251,8 +251,9 @@ def test_members_that_leave_out_no_judge_are_grown_all_the_same(monkeypatch):
     monkeypatch.setattr("lhtree.base.MOST_JUDGES", 2)
     X = np.arange(60.0).reshape(-1, 1)
     model = LHForestClassifier("auto", max_estimators=1, max_samples=59, random_state=1)
-    n_voters = model.fit(X, X[:, 0] > 30)._find_judges(TrainingRows(X, X[:, 0], None, X))[1][1]
-    assert not n_voters.any()
+    rows = TrainingRows(X, X[:, 0], None, X)
+    _, left_out = model.fit(X, X[:, 0] > 30)._find_judges(rows, None)
+    assert not left_out.n_voters.any()
 
 
 @pytest.mark.parametrize("table", ["noisy", "three"])

@@ -11,7 +11,15 @@ from numpy.testing import assert_allclose, assert_array_equal
 import reference
 import tables
 from lhtree import Forest, check_forest
-from lhtree.tree import CONTRASTS, NO_MAX_DEPTH, THRESHOLDS, Plan, grow_forest, join_forests
+from lhtree.tree import (
+    CONTRASTS,
+    NO_MAX_DEPTH,
+    THRESHOLDS,
+    Plan,
+    finish_forest,
+    grow_trees,
+    join_forests,
+)
 
 
 def make_plan(rules, shape, **changes):
@@ -50,7 +58,8 @@ def grow_from(Z, code, weight, plan, **settings):
     """Grow a forest from rows in the units of the trees; check it."""
     m = Z.shape[1]
     table = np.ascontiguousarray(Z.T) if plan.by_columns else Z
-    forest = grow_forest(table, code, weight, plan, scale=(np.zeros(m), np.ones(m)), **settings)
+    grown = grow_trees(table, code, weight, plan, **settings)
+    forest = finish_forest(grown, (np.zeros(m), np.ones(m)))
     check_forest(forest)
     return forest
 
@@ -368,6 +377,28 @@ def test_draws_are_the_references():
             )  # fmt: skip
             assert tree.target == target
             assert_same_tree(tree, plain, exact=True)
+
+
+@pytest.mark.parametrize("n_columns", [2**16, 2**16 + 1])
+def test_columns_of_wide_tables_keep_their_numbers(n_columns):
+    X = np.zeros((4, n_columns))
+    X[:, [7, -1]] = [[0, 0], [1, 0], [0, 1], [1, 1]]
+    rules = reference.Rules()
+    tree = grow(X, np.array([False, False, False, True]), None, rules)
+    feature, *_ = tree.terms(0)
+    assert_array_equal(feature, [7, n_columns - 1])
+    assert tree.forest.feature.dtype == np.int32
+
+
+def test_weights_that_differ_only_below_the_root_are_summed_in_every_node():
+    X = np.arange(4.0)[:, np.newaxis]
+    weight = np.array([0.5, 1.5, 1.0, 1.0])
+    tree = grow(X, np.array([True, False, True, False]), weight, reference.Rules())
+    assert tree.weight_sum[0] == tree.n_samples[0] == 4
+    for node in np.flatnonzero(tree.left >= 0):
+        child = tree.left[node]
+        assert tree.weight_sum[child] + tree.weight_sum[child + 1] == tree.weight_sum[node]
+    assert_array_equal(np.sort(tree.weight_sum[tree.left < 0]), np.sort(weight))
 
 
 def test_joined_forests_answer_like_their_parts():

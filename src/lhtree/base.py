@@ -25,7 +25,8 @@ from lhtree.tree import (
     THRESHOLDS,
     Forest,
     Plan,
-    grow_forest,
+    finish_forest,
+    grow_trees,
     join_forests,
 )
 from lhtree.vote import find_scores, normalize_scores
@@ -248,13 +249,16 @@ class HyperplaneTrees(CallbackSupportMixin, RowReader, ClassifierMixin, BaseEsti
         strength = getattr(self, "shrinkage_", 0.0) if n_old else 0.0
 
         def add(first, last, n_members):
+            nonlocal Z
             beta = members.schedule_beta(self.beta, first, last, n_members)
             progress.n_before = first - n_old
-            forest = grow_forest(
+            grown = grow_trees(
                 Z, rows.code, rows.weight, replace(plan, first_member=first, beta=beta),
-                scale=scale, n_threads=n_threads, progress=progress,
+                n_threads=n_threads, progress=progress,
             )  # fmt: skip
-            forest = shrinkage.shrink(forest, strength)
+            if last == n_members:
+                Z = None  # its memory makes room for the forest
+            forest = shrinkage.shrink(finish_forest(grown, scale), strength)
             self.forest_ = join_forests([self.forest_, forest]) if first else forest
 
         if self.n_estimators == "auto":
@@ -292,7 +296,7 @@ class HyperplaneTrees(CallbackSupportMixin, RowReader, ClassifierMixin, BaseEsti
             scores.append(self._find_left_out_accuracy(rows))
 
     def _find_left_out_accuracy(self, rows):
-        some, left_out = self._find_judges(rows)
+        some, left_out = self._find_judges(rows, None)
         is_right = self._vote_left_out(some, left_out).argmax(axis=1) == some.code
         count = (left_out.n_voters > 0) * some.counts
         # Where members leave out a row or two, none of them may be among the judges.
@@ -313,8 +317,7 @@ class HyperplaneTrees(CallbackSupportMixin, RowReader, ClassifierMixin, BaseEsti
         plain, t = self.forest_, self._n_members
         if t == 1:  # too few to tell
             return 0.0
-        some, whole = self._find_judges(rows)
-        _, half = self._find_judges(rows, t // 2)
+        some, half, whole = self._find_judges(rows, t // 2, None)
         is_judge = half.n_voters > 0
         errors = []
         for strength in shrinkage.STRENGTHS:
@@ -327,7 +330,7 @@ class HyperplaneTrees(CallbackSupportMixin, RowReader, ClassifierMixin, BaseEsti
             ]
             voters = half.n_voters[is_judge], whole.n_voters[is_judge]
             errors.append(shrinkage.extrapolate_error(error, voters, t, some.counts[is_judge]))
-        self.forest_ = plain
+            self.forest_ = plain  # no two others at a time
         return shrinkage.choose_strength(errors)
 
     def _calibrate(self, rows):
@@ -354,10 +357,10 @@ class HyperplaneTrees(CallbackSupportMixin, RowReader, ClassifierMixin, BaseEsti
             )
         return left_out
 
-    def _find_judges(self, rows, n_members=None):
+    def _find_judges(self, rows, *n_members):
         """Return some of the rows, evenly spread, and which of the first members left them out."""
         step = -(-rows.n_rows // MOST_JUDGES)
-        return rows.take_every(step), self._find_left_out(n_members).take_every(step)
+        return rows.take_every(step), *(self._find_left_out(n).take_every(step) for n in n_members)
 
     def _vote_left_out(self, rows, left_out):
         """Return the scores of rows by the members that left them out."""

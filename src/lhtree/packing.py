@@ -1,8 +1,8 @@
-"""The arrays of a forest in few bytes, for pickles.
+"""The arrays of a forest in few bytes, for pickles and while it grows.
 
-Nothing is lost: numbers are kept in the narrowest type that holds them all, and what
-follows from other arrays is left out: children from the kind of each node, places of
-terms from their number, and what leaves do not have.
+Nothing is lost: what follows from other arrays is left out: children from the kind of
+each node, places of terms from their number, and what leaves do not have. Pickles also
+keep numbers in the narrowest type that holds them all.
 """
 
 from __future__ import annotations
@@ -51,26 +51,51 @@ def pack(arrays: Arrays) -> Arrays:
 
 def unpack(packed: Arrays) -> Arrays:
     """Return the arrays that `pack` was given."""
-    n_nodes = len(packed["share"])
-    is_split = np.unpackbits(packed["is_split"], count=n_nodes).astype(bool)
     arrays = {name: _widen(array) for name, array in packed.items() if name != "is_split"}
     arrays["target"] = packed["target"].astype(np.int32)
-    arrays["feature"] = packed["feature"].astype(np.int32)
     arrays["rule"] = packed["rule"].astype(np.int8)
+    arrays["n_terms"] = arrays.pop("start")
+    is_split = np.unpackbits(packed["is_split"], count=len(packed["share"])).astype(bool)
+    complete(arrays, is_split, len(arrays["column_mean"]))
+    return arrays
+
+
+def complete(arrays: Arrays, is_split: NDArray[np.bool_], n_features: int) -> None:
+    """Replace what a forest has in few bytes by its whole arrays, one by one.
+
+    Parameters
+    ----------
+    arrays : dict of ndarrays
+        Those of a forest, but with the number of terms of every node, ``n_terms``, and
+        without `left`, `start` and `feature_start`; `feature` and `n_samples` of any
+        width. Where `threshold`, `norm` and `extremes` are those of splits alone, leaves
+        get their share and zeros. Without `weight_sum` every row counts once.
+    is_split : ndarray of bool, shape (n_nodes,)
+        Which nodes are splits.
+    n_features : int
+        Number of columns.
+    """
+    n_terms = arrays.pop("n_terms")
     arrays["left"] = _find_children(is_split, arrays["tree_start"])
-    n_terms = arrays["start"]
-    n_listed = np.where(n_terms == len(arrays["column_mean"]), 0, n_terms)
-    arrays["start"] = np.append(0, np.cumsum(n_terms))
-    arrays["feature_start"] = np.append(0, np.cumsum(n_listed))
-    for name in (*OF_SPLITS, "threshold"):
-        if len(arrays[name]) != n_nodes:
-            whole = np.zeros((n_nodes, *arrays[name].shape[1:]))
+    arrays["start"] = _find_places(n_terms)
+    arrays["feature_start"] = _find_places(np.where(n_terms == n_features, 0, n_terms))
+    arrays["feature"] = arrays["feature"].astype(np.int32, copy=False)
+    arrays["n_samples"] = arrays["n_samples"].astype(np.int64, copy=False)
+    arrays.setdefault("weight_sum", arrays["n_samples"].astype(np.float64))
+    leaves_get = {"threshold": arrays["share"], "norm": 0.0, "extremes": 0.0}
+    for name, value in leaves_get.items():
+        if len(arrays[name]) != len(is_split):
+            whole = np.empty((len(is_split), *arrays[name].shape[1:]))
+            whole[...] = value
             whole[is_split] = arrays[name]
             arrays[name] = whole
-    if len(packed["threshold"]) != n_nodes:
-        arrays["threshold"][~is_split] = arrays["share"][~is_split]
-    arrays.setdefault("weight_sum", arrays["n_samples"].astype(np.float64))
-    return arrays
+
+
+def _find_places(size: NDArray[Any]) -> NDArray[np.int64]:
+    """Return where entries begin that lie one after the other, and where the last one ends."""
+    place = np.zeros(len(size) + 1, dtype=np.int64)
+    np.cumsum(size, out=place[1:])
+    return place
 
 
 def _widen(array: NDArray[Any]) -> NDArray[Any]:

@@ -85,8 +85,9 @@ def gather_rows(
     if weight is not None and not weight.all():
         number = np.flatnonzero(weight)
         X, y, weight = X[number], y[number], weight[number]
-    classes, code = np.unique(y, return_inverse=True)
-    return TrainingRows(X, code.astype(np.int32), weight, number), classes
+    classes = np.unique(y)
+    code = np.searchsorted(classes, y).astype(np.int32)  # takes less memory than unique's inverse
+    return TrainingRows(X, code, weight, number), classes
 
 
 def weigh_classes(

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lhtree import _core
-from lhtree.packing import pack, unpack
+from lhtree.packing import Arrays, complete, pack, unpack
 from lhtree.soundness import check_forest
 from lhtree.sparse import split_blocks
 
@@ -393,17 +393,16 @@ def _list_columns(size: Ints, listed: NDArray[np.int32], n_features: int) -> NDA
     return column
 
 
-def grow_forest(
+def grow_trees(
     X: Any,
     code: NDArray[np.int32],
     weight: Floats | None,
     plan: Plan,
     *,
-    scale: tuple[Floats, Floats],
     n_threads: int = 1,
     progress: Progress | None = None,
-) -> Forest:
-    """Grow all trees of a plan in one native call.
+) -> Arrays:
+    """Grow all trees of a plan in one native call; `finish_forest` makes a forest of them.
 
     Parameters
     ----------
@@ -417,21 +416,34 @@ def grow_forest(
         Positive weight of each row; None counts every row once.
     plan : Plan
         What to grow.
-    scale : tuple of two ndarrays of shape (n_features,)
-        Mean and deviation that lead from raw columns to `X`.
     n_threads : int, default=1
         Number of trees that grow at the same time.
     progress : callable, optional
         Called now and then with the number of trees grown so far.
     """
     if isinstance(X, np.ndarray):
-        arrays = _core.grow_forest(X, code, weight, plan, n_threads, progress)
-    else:
-        start, column = X.indptr.astype(np.int64), X.indices.astype(np.int32)
-        table = start, column, X.data, X.shape[1]
-        arrays = _core.grow_sparse(*table, code, weight, plan, n_threads, progress)
+        return _core.grow_forest(X, code, weight, plan, n_threads, progress)
+    start, column = X.indptr.astype(np.int64), X.indices.astype(np.int32)
+    table = start, column, X.data, X.shape[1]
+    return _core.grow_sparse(*table, code, weight, plan, n_threads, progress)
+
+
+def finish_forest(grown: Arrays, scale: tuple[Floats, Floats]) -> Forest:
+    """Return the forest of trees that have grown.
+
+    While trees grow, their nodes take half of the memory that they have in the end: the
+    training rows need the rest, so they should be gone by now.
+
+    Parameters
+    ----------
+    grown : dict of ndarrays
+        What `grow_trees` returns; it is used up.
+    scale : tuple of two ndarrays of shape (n_features,)
+        Mean and deviation that lead from raw columns to those of the trees.
+    """
     mean, deviation = scale
-    return Forest._from_core({**arrays, "column_mean": mean, "column_deviation": deviation})
+    complete(grown, grown["rule"] > 0, len(mean))
+    return Forest._from_core({**grown, "column_mean": mean, "column_deviation": deviation})
 
 
 def join_forests(forests: Sequence[Forest]) -> Forest:

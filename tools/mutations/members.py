@@ -26,7 +26,7 @@ MUTATIONS = (
     planted("shrink-strongest", "int(np.argmin(errors))", "int(np.argmax(errors))"),
     planted("judges-first", "is_out[: len(self.n_voters) : step]", "is_out[: len(n_voters)]"),
     planted("judges-of-few-votes", "- max(slope, 0.0) *", "- 0.0 *"),
-    planted("judges-whole", "self._find_judges(rows, t // 2)", "self._find_judges(rows, t)"),
+    planted("judges-whole", "_find_judges(rows, t // 2, None)", "_find_judges(rows, t, None)"),
     planted("calibrate-whole-vote", "HALF_VOTE / self._n_members",
             "HALF_VOTE * 2 / self._n_members"),
     planted("calibrate-no-exponent", ".max(axis=1, keepdims=True)) ** exponent",

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from lhtree import _core
 from lhtree.dask.partitions import to_table
 from lhtree.dask.runs import Listed, Sums
+from lhtree.packing import complete
 from lhtree.tree import Floats, Forest, Ints, Plan
 
 Positions = NDArray[np.uint32]
@@ -351,7 +352,9 @@ def finish(
         )
     else:
         Z = np.ascontiguousarray(X.T if plan.by_columns else X)
-    return _core.grow_branches(Z, plan, state, branches, 1, make_watch())
+    arrays = _core.grow_branches(Z, plan, state, branches, 1, make_watch())
+    complete(arrays, arrays["rule"] > 0, len(mean))
+    return arrays
 
 
 def make_watch() -> Callable[[], None] | None:
