@@ -248,7 +248,7 @@ def test_the_exponent_stays_in_bounds():
 
 
 def test_members_that_leave_out_no_judge_are_grown_all_the_same(monkeypatch):
-    monkeypatch.setattr("lhtree.base.MOST_JUDGES", 2)
+    monkeypatch.setattr("lhtree.left_out.MOST_JUDGES", 2)
     X = np.arange(60.0).reshape(-1, 1)
     model = LHForestClassifier("auto", max_estimators=1, max_samples=59, random_state=1)
     rows = TrainingRows(X, X[:, 0], None, X)

@@ -583,7 +583,7 @@ def test_threads_may_save_to_one_path(blobs, path):
 
 
 TRUSTED = [
-    "lhtree.base.Draw",
+    "lhtree.rows.Draw",
     "lhtree.classifier.LHForestClassifier",
     "lhtree.classifier.LHTClassifier",
     "lhtree.columns.Category",

@@ -1,35 +1,29 @@
-"""What both classifiers do: validate, grow, vote."""
+"""How both classifiers are fitted: validate, grow, judge."""
 
 from __future__ import annotations
 
 import warnings
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import NamedTuple
 
 import numpy as np
-from scipy.sparse import csr_matrix, issparse
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.metrics import accuracy_score
+from scipy.sparse import issparse
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted
 
-from lhtree import _core, calibration, members, parameters, shrinkage, sparse
+from lhtree import _core, members, parameters, shrinkage, sparse
+from lhtree.left_out import JudgedTrees
 from lhtree.progress import Progress
-from lhtree.reader import RowReader
-from lhtree.rows import LeftOut, check_overflow, gather_rows, weigh_classes
+from lhtree.rows import Draw, check_overflow, gather_rows, weigh_classes
 from lhtree.tree import (
     CONTRASTS,
     NO_MAX_DEPTH,
     THRESHOLDS,
-    Forest,
     Plan,
     finish_forest,
     grow_trees,
     join_forests,
 )
-from lhtree.vote import find_scores, normalize_scores
 from lhtree.weights import resolve_sample_weight
 
 try:  # scikit-learn 1.9 and later
@@ -44,17 +38,6 @@ except ImportError:
         return method
 
 
-MOST_JUDGES = 5_000  # rows whose out-of-bag votes decide on members and shrinkage
-
-
-class Draw(NamedTuple):
-    """How the rows of each member are drawn from those of positive weight."""
-
-    n_rows: int
-    n_draws: int
-    bootstrap: bool
-
-
 @contextmanager
 def restored_on_error(estimator):
     """Leave the estimator as it was if the block raises."""
@@ -67,14 +50,9 @@ def restored_on_error(estimator):
         raise
 
 
-class HyperplaneTrees(CallbackSupportMixin, RowReader, ClassifierMixin, BaseEstimator):
+class HyperplaneTrees(CallbackSupportMixin, JudgedTrees):
     """What both classifiers are: members with one tree per class each."""
 
-    classes_: np.ndarray
-    n_classes_: int
-    forest_: Forest
-    _seed: int
-    _draw: Draw
     _standardized: bool
 
     @with_callbacks
@@ -295,285 +273,7 @@ class HyperplaneTrees(CallbackSupportMixin, RowReader, ClassifierMixin, BaseEsti
             n = last
             scores.append(self._find_left_out_accuracy(rows))
 
-    def _find_left_out_accuracy(self, rows):
-        some, left_out = self._find_judges(rows, None)
-        is_right = self._vote_left_out(some, left_out).argmax(axis=1) == some.code
-        count = (left_out.n_voters > 0) * some.counts
-        # Where members leave out a row or two, none of them may be among the judges.
-        return float(np.average(is_right, weights=count)) if count.any() else 0.0
-
-    def _shrink(self, rows):
-        """Move the shares of small nodes towards those above, as `shrinkage` says."""
-        strength = parameters.resolve_shrinkage(self)
-        if strength is None:
-            strength = 0.0
-            if self._draw.bootstrap or self._draw.n_draws < self._draw.n_rows:
-                strength = self._choose_strength(rows)
-        self.shrinkage_ = float(strength)
-        self.forest_ = shrinkage.shrink(self.forest_, self.shrinkage_)
-
-    def _choose_strength(self, rows):
-        """Return the strength that suits the out-of-bag votes; see `shrinkage`."""
-        plain, t = self.forest_, self._n_members
-        if t == 1:  # too few to tell
-            return 0.0
-        some, half, whole = self._find_judges(rows, t // 2, None)
-        is_judge = half.n_voters > 0
-        errors = []
-        for strength in shrinkage.STRENGTHS:
-            self.forest_ = shrinkage.shrink(plain, strength)
-            error = [
-                shrinkage.measure_error(
-                    normalize_scores(self._vote_left_out(some, left_out)), some.code
-                )[is_judge]
-                for left_out in (half, whole)
-            ]
-            voters = half.n_voters[is_judge], whole.n_voters[is_judge]
-            errors.append(shrinkage.extrapolate_error(error, voters, t, some.counts[is_judge]))
-            self.forest_ = plain  # no two others at a time
-        return shrinkage.choose_strength(errors)
-
-    def _calibrate(self, rows):
-        """Set `calibration_` from the votes of the members that left a row out."""
-        left_out = self._find_left_out()
-        score, is_voted = self._vote_left_out(rows, left_out), left_out.n_voters > 0
-        half_vote = calibration.HALF_VOTE / left_out.n_voters[is_voted, np.newaxis]
-        weight = None if rows.weight is None else rows.weight[is_voted]
-        exponent = calibration.fit_exponent(
-            np.log(score[is_voted] + half_vote), rows.code[is_voted], weight
-        )
-        self.calibration_ = np.array([calibration.HALF_VOTE / self._n_members, exponent])
-
-    def _find_left_out(self, n_members=None):
-        """Return which rows the first members left out; None: all members."""
-        n_threads = parameters.count_threads(self.n_jobs)
-        n = self._n_members if n_members is None else n_members
-        left_out = LeftOut(*_core.find_left_out(self._seed, n, *self._draw, n_threads))
-        reader = parameters.find_reader_of_left_out(self)
-        if reader and n_members is None and not left_out.n_voters.any():
-            raise ValueError(
-                f"{reader} needs rows that are left out, but every member drew all "
-                f"{self._draw.n_rows} rows; use a smaller max_samples."
-            )
-        return left_out
-
-    def _find_judges(self, rows, *n_members):
-        """Return some of the rows, evenly spread, and which of the first members left them out."""
-        step = -(-rows.n_rows // MOST_JUDGES)
-        return rows.take_every(step), *(self._find_left_out(n).take_every(step) for n in n_members)
-
-    def _vote_left_out(self, rows, left_out):
-        """Return the scores of rows by the members that left them out."""
-        bits = left_out.pad(self._n_members)
-        n_voters = np.maximum(left_out.n_voters, 1)[:, np.newaxis]
-        by_margin = self.voting == "margin"
-        return find_scores(self._vote(rows.X, left_out=bits), n_voters, by_margin=by_margin)
-
-    def _score_left_out(self, rows, n_samples):
-        """Set the out-of-bag attributes from the members that did not see a row."""
-        left_out = self._find_left_out()
-        score, is_voted = self._vote_left_out(rows, left_out), left_out.n_voters > 0
-        if not is_voted.all():
-            warnings.warn(
-                f"{np.count_nonzero(~is_voted)} rows were seen by every member and have no "
-                "out-of-bag votes; use more members.",
-                stacklevel=5,
-            )
-        self.oob_decision_function_ = np.full((n_samples, self.n_classes_), np.nan)
-        self.oob_decision_function_[rows.number[is_voted]] = self._normalize(score)[is_voted]
-        measure = self.oob_score if callable(self.oob_score) else accuracy_score
-        predicted = self.classes_[normalize_scores(score[is_voted]).argmax(axis=1)]
-        self.oob_score_ = measure(self.classes_[rows.code[is_voted]], predicted)
-
     @property
     def _balances_members(self):
         """Whether classes weigh alike in the rows of each member; the core sees to it."""
         return isinstance(self.class_weight, str) and self.class_weight == "balanced_subsample"
-
-    @property
-    def _n_members(self):
-        return len(self.forest_) // (1 if self.n_classes_ == 2 else self.n_classes_)
-
-    def _vote(self, X, left_out=None):
-        parameters.check_voting(self.voting)
-        return self.forest_.vote(
-            X,
-            n_classes=self.n_classes_,
-            by_margin=self.voting == "margin",
-            left_out=left_out,
-            n_trees_per_member=len(self.forest_) // self._n_members,
-            n_threads=parameters.count_threads(self.n_jobs),
-        )
-
-    def _find_probabilities(self, sums, n_members):
-        """Return the shares of the votes, whose order decides the label."""
-        return normalize_scores(find_scores(sums, n_members, by_margin=self.voting == "margin"))
-
-    def _normalize(self, score):
-        """Return probabilities, calibrated if they are to be."""
-        if self.voting == "margin":  # its votes have no scale
-            return normalize_scores(score)
-        return normalize_scores(score, *getattr(self, "calibration_", calibration.PLAIN))
-
-    def predict_proba(self, X):
-        """Return the share of the votes that each class gets, calibrated if asked for.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows with the columns of the training data.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-            Probabilities in the order of ``classes_``; rows sum to one.
-        """
-        check_is_fitted(self)
-        sums = self._vote(self._read_rows(X))
-        by_margin = self.voting == "margin"
-        return self._normalize(find_scores(sums, self._n_members, by_margin=by_margin))
-
-    def predict_log_proba(self, X):
-        """Return the logarithm of the class probabilities.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows with the columns of the training data.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-            Logarithms of :meth:`predict_proba`.
-        """
-        return np.log(self.predict_proba(X))
-
-    def predict(self, X):
-        """Return the most probable class of each row, the first of equal ones.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows with the columns of the training data.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            Labels from ``classes_``.
-        """
-        check_is_fitted(self)
-        share = self._find_probabilities(self._vote(self._read_rows(X)), self._n_members)
-        return self.classes_[share.argmax(axis=1)]
-
-    def apply(self, X):
-        """Return the leaf that each row reaches in each tree.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows with the columns of the training data.
-
-        Returns
-        -------
-        ndarray of int64, shape (n_samples, n_trees)
-            Node numbers within each tree of ``trees_``.
-        """
-        check_is_fitted(self)
-        return self.forest_.apply(
-            self._read_rows(X), n_threads=parameters.count_threads(self.n_jobs)
-        )
-
-    def decision_path(self, X):
-        """Return the nodes that each row passes.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows with the columns of the training data.
-
-        Returns
-        -------
-        indicator : sparse matrix of shape (n_samples, n_nodes)
-            Nonzero where a row passes a node; the nodes of all trees one after
-            the other.
-        n_nodes_ptr : ndarray of shape (n_trees + 1,)
-            Columns ``n_nodes_ptr[k]:n_nodes_ptr[k + 1]`` belong to tree ``k``.
-        """
-        leaf = self.apply(X)
-        start, parent = self.forest_.tree_start, self.forest_.find_parent()
-        row = np.repeat(np.arange(len(leaf)), leaf.shape[1])
-        node = (leaf + start[:-1]).ravel()
-        rows, nodes = [], []
-        while len(node):
-            rows.append(row)
-            nodes.append(node)
-            is_inner = parent[node] >= 0
-            row, node = row[is_inner], parent[node[is_inner]]
-        row, node = np.concatenate(rows), np.concatenate(nodes)
-        shape = len(leaf), int(start[-1])
-        return csr_matrix((np.ones(len(node), dtype=np.int64), (row, node)), shape), start.copy()
-
-    def get_depth(self):
-        """Return the number of splits on the longest path of any tree.
-
-        Returns
-        -------
-        int
-            Depth of the deepest tree.
-        """
-        check_is_fitted(self)
-        return int(self.forest_.find_depth().max())
-
-    def get_n_leaves(self):
-        """Return the number of leaves of all trees.
-
-        Returns
-        -------
-        int
-            Sum over ``trees_``.
-        """
-        check_is_fitted(self)
-        return int(np.count_nonzero(self.forest_.left < 0))
-
-    @property
-    def n_estimators_(self):
-        """Number of members grown.
-
-        Returns
-        -------
-        int
-            What `n_estimators` came to.
-        """
-        check_is_fitted(self)
-        return self._n_members
-
-    @property
-    def trees_(self):
-        """Trees of all members, ordered by member, then class.
-
-        Returns
-        -------
-        list of lhtree.Tree
-            ``tree.target`` is the index of the class that a tree votes for.
-        """
-        check_is_fitted(self)
-        return list(self.forest_)
-
-    @property
-    def feature_importances_(self):
-        """How strongly the splits rely on each feature.
-
-        In each split a feature counts ``|weight| * deviation`` (in the split's rows),
-        normalised to sum one over the features; splits count by the weighted share of
-        rows that reach them; each tree is normalised to sum one; trees without a split
-        are left out; the rest is averaged. A category counts what its indicators count
-        together.
-
-        Returns
-        -------
-        ndarray of shape (n_features,)
-            Sums to one, or all zeros if no tree has a split.
-        """
-        check_is_fitted(self)
-        importance = self.forest_.find_importances()
-        return np.bincount(self.column_source_, importance, self.n_features_in_)

@@ -53,6 +53,14 @@ class TrainingRows(NamedTuple):
         return TrainingRows(self.X[kept], self.code[kept], weight, self.number[kept])
 
 
+class Draw(NamedTuple):
+    """How the rows of each member are drawn from those of positive weight."""
+
+    n_rows: int
+    n_draws: int
+    bootstrap: bool
+
+
 class LeftOut(NamedTuple):
     """Which training rows the members of a forest did not see."""
 

@@ -10,12 +10,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from lhtree import classifier as local
 from lhtree import members, parameters
-from lhtree.base import MOST_JUDGES, HyperplaneTrees, restored_on_error
+from lhtree.base import HyperplaneTrees, restored_on_error
 from lhtree.columns import Columns
 from lhtree.dask import facts as known
 from lhtree.dask.cluster import Cluster, find_client
 from lhtree.dask.fit import DistributedGrower, DistributedRows
 from lhtree.dask.partitions import check_table, is_array, is_frame, list_partitions
+from lhtree.left_out import MOST_JUDGES
 from lhtree.tree import join_forests
 from lhtree.vote import find_scores
 

@@ -16,13 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lhtree import parameters
-from lhtree.base import Draw, HyperplaneTrees
+from lhtree.base import HyperplaneTrees
 from lhtree.classifier import LHForestClassifier, LHTClassifier
 from lhtree.columns import Columns
 from lhtree.persist import values
 from lhtree.persist.categories import decode_columns, encode_columns
 from lhtree.persist.container import Arrays
 from lhtree.persist.values import NotPlainError
+from lhtree.rows import Draw
 from lhtree.tree import Forest
 
 FORMAT = 1  # raised when older versions could not read what is written
