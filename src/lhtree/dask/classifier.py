@@ -149,10 +149,10 @@ class _Distributed(HyperplaneTrees):
         else:
             add(0, t, t)
 
-    def _find_judges(self, grower, n_members=None):
+    def _find_judges(self, grower, *n_members):
         """Return some of the rows, evenly spread, and which of the first members left them out."""
         judges = grower.find_judges(self._n_members, MOST_JUDGES)
-        return judges, judges.find_voters(n_members)
+        return judges, *(judges.find_voters(n) for n in n_members)
 
     def _vote_left_out(self, judges, voters):
         """Return the scores of rows by the members that left them out."""
