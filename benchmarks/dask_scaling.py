@@ -184,7 +184,7 @@ def warm_up(client: Any) -> float:
     """Fit a few rows, so that all workers have imported the packages; returns its CPU time."""
     before = sum_cpu(client)
     X, y = make_block(0, 400, "float64")
-    n_parts = 4 * len(client.scheduler_info(n_workers=-1)["workers"])
+    n_parts = 4 * len(client.nthreads())
     size = -(-len(X) // n_parts)
     lhtree.dask.LHForestClassifier(n_estimators=2, max_depth=3, row_limit=100).fit(
         da.from_array(X, (size, -1)), da.from_array(y, size)

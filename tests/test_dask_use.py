@@ -288,7 +288,7 @@ def test_partitions_that_one_worker_holds_give_the_same_model(table):
     with distributed.Client(
         n_workers=2, threads_per_worker=1, processes=False, dashboard_address=":0"
     ) as client:
-        first = min(client.scheduler_info()["workers"])
+        first = min(client.nthreads())
         held = [client.persist(some, workers=[first]) for some in spread(X, y, size=20)]
         model = ld.LHForestClassifier(row_limit=50, **PARAMETERS).fit(*held)
     np.testing.assert_array_equal(model.forest_.threshold, local.forest_.threshold)
@@ -328,3 +328,9 @@ def test_a_cluster_without_workers_ends_the_fit_in_time(table, monkeypatch):
         timer.cancel()
         assert time.monotonic() - lost[0] < 60
     assert not hasattr(model, "forest_")
+
+
+def test_workers_are_seen_while_the_client_renews_its_copy(client, table, monkeypatch):
+    monkeypatch.setattr(client, "scheduler_info", lambda **_: {"workers": {}})
+    model = ld.LHForestClassifier(row_limit=50, **PARAMETERS).fit(*spread(*table))
+    assert model.growth_["n_rounds"] > 0

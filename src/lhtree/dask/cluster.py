@@ -32,6 +32,18 @@ def find_client() -> Client:
         ) from error
 
 
+def list_workers(client: Client) -> list[dict[str, Any]]:
+    """Return what the scheduler says of each worker.
+
+    The client's own copy (`Client.scheduler_info`) is not asked: what renews it in the
+    background leaves the workers out, so it may be without them at any time.
+    """
+    try:
+        return list(client.sync(client.scheduler.identity)["workers"].values())
+    except OSError:  # the scheduler cannot be reached, now or ever
+        return []
+
+
 class Shared(NamedTuple):
     """What tasks get besides partitions, as one value that Dask does not look into."""
 
@@ -94,7 +106,7 @@ class Cluster:
 
     def look(self) -> None:
         """Count the workers, their threads and their memory."""
-        workers = self._client.scheduler_info(n_workers=-1)["workers"].values()
+        workers = list_workers(self._client)
         if not workers:
             raise ValueError("the cluster has no workers; start at least one before fit.")
         self.n_threads = sum(worker["nthreads"] for worker in workers)
@@ -255,7 +267,7 @@ class Cluster:
         while True:
             if self._client.status != "running":
                 raise RuntimeError("the connection to the cluster was lost during fit.")
-            if self._client.scheduler_info(n_workers=-1)["workers"]:
+            if list_workers(self._client):
                 alone_since = None
             elif alone_since is None:
                 alone_since = time.monotonic()
