@@ -19,12 +19,15 @@ PAGE = Path(__file__).parents[1] / "docs" / "scaling.md"
 Line = dict[str, Any]
 
 
-def read_last(kind: str, *names: str) -> list[Line]:
-    """Return the last line for each value of the fields that tell measurements apart."""
+def read_last(kind: str, *names: str, needed: str = "kind") -> list[Line]:
+    """Return the last line for each value of the fields that tell measurements apart.
+
+    Lines of earlier versions of the benchmark that lack the field `needed` do not count.
+    """
     last: dict[tuple[Any, ...], Line] = {}
     for text in RESULTS.read_text(encoding="utf-8").splitlines():
         line = json.loads(text)
-        if line["kind"] == kind and all(name in line for name in names):
+        if line["kind"] == kind and all(name in line for name in (*names, needed)):
             last[tuple(line[name] for name in names)] = line
     return list(last.values())
 
@@ -47,7 +50,7 @@ def format_size(n_bytes: float) -> str:
 
 def tell_overhead() -> str:
     """Return CPU time, rounds and traffic of fits on clusters of several sizes."""
-    lines = read_last("overhead", "model", "n_workers", "row_limit", "start_cpu")
+    lines = read_last("overhead", "model", "n_workers", "row_limit", needed="start_cpu")
     known = list(MODELS)
     lines = [line for line in lines if line["model"] in known]
     lines.sort(key=lambda line: (known.index(line["model"]), line["row_limit"], line["n_workers"]))

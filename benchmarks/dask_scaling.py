@@ -98,8 +98,8 @@ def make_lazy(n_blocks: int, size: int, dtype: Dtype = "float64") -> tuple[Any, 
 TABLES: dict[str, tuple[int, int | None, list[int]]] = {
     "satimage": (50, 8, [1, 2, 7, 64]),
     "spambase": (50, 8, [1, 2, 7, 64]),
-    "million": (100_000, 10, [7, 64]),
-    "million integers": (100_000, 10, [7, 64]),
+    "million": (100_000, 10, [1, 2, 7, 64]),
+    "million integers": (100_000, 10, [1, 2, 7, 64]),
 }
 
 
