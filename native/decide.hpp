@@ -14,6 +14,7 @@
 #include "contrast.hpp"
 #include "random.hpp"
 #include "rules.hpp"
+#include "score_kernels.hpp"
 #include "statistics.hpp"
 #include "threshold.hpp"
 

@@ -13,6 +13,7 @@
 
 #include "contrast.hpp"
 #include "node.hpp"
+#include "projection_kernels.hpp"
 #include "random.hpp"
 #include "recall.hpp"
 #include "score_cutter.hpp"

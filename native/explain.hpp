@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "predict.hpp"
+#include "projection_kernels.hpp"
 
 namespace lhtree {
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "rules.hpp"
+#include "score_kernels.hpp"
 #include "threshold.hpp"
 
 namespace lhtree {

@@ -11,7 +11,9 @@
 #include <limits>
 #include <vector>
 
-#include "kernels.hpp"
+#include "projection_kernels.hpp"
+#include "score_kernels.hpp"
+#include "sum_kernels.hpp"
 
 namespace lhtree {
 

@@ -9,6 +9,8 @@
 #include <vector>
 
 #include "parallel.hpp"
+#include "projection_kernels.hpp"
+#include "score_kernels.hpp"
 #include "tree.hpp"
 
 namespace lhtree {

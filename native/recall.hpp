@@ -18,6 +18,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "guess_kernels.hpp"
 #include "node.hpp"
 #include "rules.hpp"
 #include "table.hpp"

@@ -7,6 +7,7 @@
 #include <limits>
 #include <vector>
 
+#include "score_kernels.hpp"
 #include "tree.hpp"
 
 namespace lhtree {

@@ -15,8 +15,11 @@
 #include "contrast.hpp"
 #include "limited_cut.hpp"
 #include "node.hpp"
+#include "projection_kernels.hpp"
 #include "random.hpp"
+#include "score_kernels.hpp"
 #include "statistics.hpp"
+#include "sum_kernels.hpp"
 #include "threshold.hpp"
 
 namespace lhtree {

@@ -9,6 +9,7 @@
 #include "limited_cut.hpp"
 #include "node.hpp"
 #include "random.hpp"
+#include "score_kernels.hpp"
 #include "threshold.hpp"
 
 namespace lhtree {

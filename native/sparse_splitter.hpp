@@ -12,8 +12,10 @@
 
 #include "contrast.hpp"
 #include "score_cutter.hpp"
+#include "score_kernels.hpp"
 #include "sparse.hpp"
 #include "statistics.hpp"
+#include "sum_kernels.hpp"
 
 namespace lhtree {
 

@@ -12,9 +12,9 @@
 #include <limits>
 #include <vector>
 
-#include "kernels.hpp"
 #include "node.hpp"
 #include "stop.hpp"
+#include "sum_kernels.hpp"
 
 namespace lhtree {
 

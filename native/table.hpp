@@ -68,4 +68,11 @@ struct Table {
   void assign(std::int64_t i, const T* row) { std::copy_n(row, width, tail.data() + i * width); }
 };
 
+/// Rows of a table, by index, with an optional weight per table row.
+struct RowSet {
+  const std::uint32_t* row;
+  std::int64_t size;
+  const double* weight;  // [n_rows of the table] or null: every row counts once
+};
+
 }  // namespace lhtree

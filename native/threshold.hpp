@@ -7,8 +7,8 @@
 #include <limits>
 #include <vector>
 
-#include "kernels.hpp"
 #include "rules.hpp"
+#include "score_kernels.hpp"
 
 namespace lhtree {
 

@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "kernels.hpp"
 #include "pages.hpp"
+#include "projection_kernels.hpp"
 
 namespace lhtree {
 

@@ -1,0 +1,41 @@
+// Loops that take the time: guesses of projections; see recall.hpp.
+//
+// They are compiled once per instruction set and picked at load time; all
+// versions give the same bits.
+#pragma once
+
+#include <cstdint>
+
+#include "score_kernels.hpp"
+
+namespace lhtree {
+
+/// How projections on new weights follow from those known on earlier ones: for a row of that
+/// length they lie within reach * length + floor of factor * known + shift.
+struct Transfer {
+  double factor;
+  double shift;
+  double reach;
+  double floor;
+};
+
+/// For rows by number: write guess and error; returns the least upper and the greatest lower
+/// bound of the projections.
+Extremes transfer_scores(const float* known, const float* length, const std::uint32_t* row,
+                         std::int64_t n, Transfer transfer, double* guess, double* error);
+
+/// List the values that may lie outside of (low, high); returns how many there are.
+std::int64_t list_outside(const double* guess, const double* error, std::int64_t n, double low,
+                          double high, std::uint32_t* place);
+
+/// List the values whose side of `threshold` is not sure; returns how many there are.
+std::int64_t list_near(const double* guess, const double* error, std::int64_t n, double threshold,
+                       std::uint32_t* place);
+
+/// Length of each of `n` rows of `n_columns` about `middle`, rounded up.
+void measure_rows(const double* const* row, std::int64_t n, const double* middle,
+                  std::int64_t n_columns, float* length);
+void measure_rows(const float* const* row, std::int64_t n, const double* middle,
+                  std::int64_t n_columns, float* length);
+
+}  // namespace lhtree

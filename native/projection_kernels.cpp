@@ -1,0 +1,227 @@
+#include "projection_kernels.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace lhtree {
+namespace {
+
+/// The last, incomplete lane of weights or centers; zeros cancel what lies past a row.
+LHTREE_INLINE Lanes load_last(FormView form, const double* values, std::int64_t column) {
+  if (form.is_padded) return load(values + column);
+  Lanes lanes = fill(0.0);
+  for (std::int64_t i = 0; column + i < form.n_terms; ++i) lanes.set(i, values[column + i]);
+  return lanes;
+}
+
+/// A row whose missing values are replaced by the centers.
+template <class T>
+LHTREE_INLINE double project_dense_filled(const T* row, FormView form, Lanes last,
+                                          Lanes last_center) {
+  Lanes sum = fill(0.0);
+  const std::int64_t n_whole = form.n_terms / lane_count * lane_count;
+  for (std::int64_t column = 0; column < n_whole; column += lane_count)
+    sum = sum +
+          load(form.weight + column) * fill_missing(load(row + column), load(form.center + column));
+  if (n_whole < form.n_terms) sum = sum + last * fill_missing(load(row + n_whole), last_center);
+  return combine(sum);
+}
+
+template <class T>
+LHTREE_INLINE double project_sparse_filled(const T* row, FormView form) {
+  Lanes sum = fill(0.0);
+  for (std::int64_t k = 0; k < form.n_terms; ++k) {
+    const std::int32_t j = form.feature[k];
+    const auto value = static_cast<double>(row[j]);
+    sum.add(j % lane_count, form.weight[k] * (value == value ? value : form.center[k]));
+  }
+  return combine(sum);
+}
+
+template <class T>
+LHTREE_INLINE void project_filled(const T* const* row, std::int64_t n_rows, FormView form,
+                                  double* score) {
+  if (form.feature) {
+    for (std::int64_t i = 0; i < n_rows; ++i) score[i] = project_sparse_filled(row[i], form);
+    return;
+  }
+  Lanes last = fill(0.0), last_center = fill(0.0);
+  const std::int64_t n_whole = form.n_terms / lane_count * lane_count;
+  if (n_whole < form.n_terms) {
+    last = load_last(form, form.weight, n_whole);
+    last_center = load_last(form, form.center, n_whole);
+  }
+  for (std::int64_t i = 0; i < n_rows; ++i)
+    score[i] = project_dense_filled(row[i], form, last, last_center);
+}
+
+/// Several rows at once hide the latency of the additions.
+template <int n_rows, class T>
+LHTREE_INLINE void project_dense(const T* const* row, FormView form, Lanes last, double* score) {
+  Lanes sum[n_rows];
+  for (int i = 0; i < n_rows; ++i) sum[i] = fill(0.0);
+  const std::int64_t n_whole = form.n_terms / lane_count * lane_count;
+  for (std::int64_t column = 0; column < n_whole; column += lane_count) {
+    const Lanes weight = load(form.weight + column);
+    for (int i = 0; i < n_rows; ++i) sum[i] = sum[i] + weight * load(row[i] + column);
+  }
+  if (n_whole < form.n_terms)
+    for (int i = 0; i < n_rows; ++i) sum[i] = sum[i] + last * load(row[i] + n_whole);
+  for (int i = 0; i < n_rows; ++i) score[i] = combine(sum[i]);
+}
+
+/// Several dense forms of one row.
+template <int n_forms>
+LHTREE_INLINE void project_row(const double* row, const FormView* form, const Lanes* last,
+                               std::int32_t place, double* const* score) {
+  Lanes sum[n_forms];
+  for (int f = 0; f < n_forms; ++f) sum[f] = fill(0.0);
+  const std::int64_t n_terms = form[0].n_terms, n_whole = n_terms / lane_count * lane_count;
+  for (std::int64_t column = 0; column < n_whole; column += lane_count) {
+    const Lanes value = load(row + column);
+    for (int f = 0; f < n_forms; ++f) sum[f] = sum[f] + load(form[f].weight + column) * value;
+  }
+  if (n_whole < n_terms) {
+    const Lanes value = load(row + n_whole);
+    for (int f = 0; f < n_forms; ++f) sum[f] = sum[f] + last[f] * value;
+  }
+  for (int f = 0; f < n_forms; ++f) score[f][place] = combine(sum[f]);
+}
+
+template <int n_forms>
+LHTREE_INLINE void project_forms(const double* const* row, std::int64_t n_rows,
+                                 const FormView* form, const std::int32_t* place,
+                                 double* const* score) {
+  constexpr std::int64_t ahead = 6;  // rows between asking for one and reading it
+  const std::int64_t n_terms = form[0].n_terms;
+  Lanes last[n_forms];
+  for (int f = 0; f < n_forms; ++f)
+    last[f] = load_last(form[f], form[f].weight, n_terms / lane_count * lane_count);
+  for (std::int64_t i = 0; i < n_rows; ++i) {
+    if (i + ahead < n_rows) prefetch(row[i + ahead], n_terms);
+    project_row<n_forms>(row[i], form, last, place[i], score);
+  }
+}
+
+/// Several rows at once share the columns of the terms; the sums of one lane lie side by side.
+template <int n_rows, class T>
+LHTREE_INLINE void project_sparse(const T* const* row, FormView form, double* score) {
+  constexpr int n_parts = n_rows / part_size;
+  Part sum[lane_count][n_parts];
+  for (auto& lane : sum)
+    for (Part& part : lane) part = fill(0.0).part[0];
+  for (std::int64_t k = 0; k < form.n_terms; ++k) {
+    const auto j = static_cast<std::uint32_t>(form.feature[k]);
+    const Part weight = fill(form.weight[k]).part[0];
+    Part* lane = sum[j % lane_count];
+    for (int p = 0; p < n_parts; ++p) {
+      Part value;
+      for (int i = 0; i < part_size; ++i) value[i] = static_cast<double>(row[p * part_size + i][j]);
+      lane[p] = lane[p] + weight * value;
+    }
+  }
+  for (int p = 0; p < n_parts; ++p) {
+    const Part even = (sum[0][p] + sum[4][p]) + (sum[2][p] + sum[6][p]);
+    const Part odd = (sum[1][p] + sum[5][p]) + (sum[3][p] + sum[7][p]);
+    const Part total = even + odd;
+    std::memcpy(score + p * part_size, &total, sizeof total);
+  }
+}
+
+template <class T>
+LHTREE_INLINE double project_sparse(const T* row, FormView form) {
+  Lanes sum = fill(0.0);
+  for (std::int64_t k = 0; k < form.n_terms; ++k) {
+    const auto j = static_cast<std::uint32_t>(form.feature[k]);
+    sum.add(j % lane_count, form.weight[k] * static_cast<double>(row[j]));
+  }
+  return combine(sum);
+}
+
+template <class T>
+LHTREE_INLINE void project_all(const T* const* row, std::int64_t n_rows, FormView form, Place place,
+                               double* score) {
+  if (form.center) return project_filled(row, n_rows, form, score);
+  std::int64_t i = 0;
+  if (form.feature && form.n_terms == 1) {  // zeros in the other sums change no bit but a sign
+    const std::int32_t j = form.feature[0];
+    for (; i < n_rows; ++i) score[i] = form.weight[0] * static_cast<double>(row[i][j]) + 0.0;
+    return;
+  }
+  if (form.feature) {
+    for (; i + 8 <= n_rows; i += 8) project_sparse<8>(row + i, form, score + i);
+    if (i + 4 <= n_rows) {
+      project_sparse<4>(row + i, form, score + i);
+      i += 4;
+    }
+    for (; i < n_rows; ++i) score[i] = project_sparse(row[i], form);
+    return;
+  }
+  Lanes last = fill(0.0);
+  if (form.n_terms % lane_count)
+    last = load_last(form, form.weight, form.n_terms / lane_count * lane_count);
+  for (; i + 4 <= n_rows; i += 4) {
+    if (place == Place::scattered)
+      for (std::int64_t k = i + 8; k < std::min(i + 12, n_rows); ++k)
+        prefetch(row[k], form.n_terms);
+    project_dense<4>(row + i, form, last, score + i);
+  }
+  if (i + 2 <= n_rows) {
+    project_dense<2>(row + i, form, last, score + i);
+    i += 2;
+  }
+  if (i < n_rows) project_dense<1>(row + i, form, last, score + i);
+}
+
+}  // namespace
+
+LHTREE_CLONES void project(const double* const* row, std::int64_t n_rows, FormView form,
+                           Place place, double* score) {
+  project_all(row, n_rows, form, place, score);
+}
+
+LHTREE_CLONES void project(const float* const* row, std::int64_t n_rows, FormView form, Place place,
+                           double* score) {
+  project_all(row, n_rows, form, place, score);
+}
+
+LHTREE_CLONES void project_forms(const double* const* row, std::int64_t n_rows,
+                                 const FormView* form, int n_forms, const std::int32_t* place,
+                                 double* const* score) {
+  if (n_forms == 2) project_forms<2>(row, n_rows, form, place, score);
+  if (n_forms == 3) project_forms<3>(row, n_rows, form, place, score);
+  if (n_forms == 4) project_forms<4>(row, n_rows, form, place, score);
+}
+
+LHTREE_CLONES void project_columns(const double* const* column, std::int64_t n_rows, FormView form,
+                                   double* score) {
+  std::int64_t i = 0;
+  for (; i + lane_count <= n_rows; i += lane_count) {
+    Lanes sum[lane_count];  // partial sum r of eight rows
+    for (Lanes& lanes : sum) lanes = fill(0.0);
+    for (std::int64_t k = 0; k < form.n_terms; ++k) {
+      Lanes& lanes = sum[form.feature[k] % lane_count];
+      lanes = lanes + fill(form.weight[k]) * load(column[k] + i);
+    }
+    store(score + i,
+          ((sum[0] + sum[4]) + (sum[2] + sum[6])) + ((sum[1] + sum[5]) + (sum[3] + sum[7])));
+  }
+  for (; i < n_rows; ++i) {
+    Lanes sum = fill(0.0);
+    for (std::int64_t k = 0; k < form.n_terms; ++k)
+      sum.add(form.feature[k] % lane_count, form.weight[k] * column[k][i]);
+    score[i] = combine(sum);
+  }
+}
+
+double project_centered(const double* row, FormView form, const double* center) {
+  Lanes sum = fill(0.0);
+  for (std::int64_t k = 0; k < form.n_terms; ++k) {
+    const std::int64_t j = form.feature ? form.feature[k] : k;
+    const double offset = row[j] - center[k];
+    sum.add(j % lane_count, form.weight[k] * (offset == offset ? offset : 0.0));
+  }
+  return combine(sum);
+}
+
+}  // namespace lhtree
