@@ -1,4 +1,4 @@
-// The passes over a part of the rows, as Python sees them; see part.hpp.
+// The passes over a part of the rows, as Python sees them; see part.hpp, part_scores.hpp, part_split.hpp.
 #include <cstdint>
 #include <utility>
 #include <vector>
@@ -6,6 +6,8 @@
 #include "decide.hpp"
 #include "numpy.hpp"
 #include "part.hpp"
+#include "part_scores.hpp"
+#include "part_split.hpp"
 
 namespace lhtree {
 namespace {
