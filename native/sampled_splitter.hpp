@@ -321,18 +321,18 @@ class SampledSplitter {
     if (lowest == highest) return;
     const Scores scores{score, weight, n_targets, rows_.size()};
     const double limit = is_first_ ? infinity : best.threshold.impurity - same_impurity;
-    if (rules_.min_samples_leaf > 0.0) {
-      trial_.threshold = limited_cutter_.choose(scores, rules_, trial_.target, trial_.rest, limit);
-      if (trial_.threshold.rule == Rule::leaf) return;
-    } else if (rules_.cut == Cut::gini) {
-      trial_.threshold = cutter_.choose(scores, lowest, highest, limit);
-      if (trial_.threshold.rule == Rule::leaf) return;
+    const double least = rules_.min_samples_leaf;
+    if (rules_.cut == Cut::gini) {
+      trial_.threshold = cutter_.choose(scores, lowest, highest, limit, least);
+    } else if (least > 0.0) {
+      trial_.threshold = choose_pure(scores, trial_.target, trial_.rest, rules_.gamma, least);
     } else {
       trial_.threshold = choose_pure(
           count_outside(score, rows_.target, trial_.rest.min, trial_.rest.max),
           count_outside(score + n_targets, rows_.rest, trial_.target.min, trial_.target.max),
           trial_.target, trial_.rest, rules_.gamma);
     }
+    if (trial_.threshold.rule == Rule::leaf) return;
     if (rules_.cut == Cut::purity || min_weight_ > 0.0) {
       const LeftSide left = sum_left(scores, trial_.threshold.value);
       const LeftSide whole{weight_target_, weight_target_ + weight_rest_};
@@ -359,7 +359,6 @@ class SampledSplitter {
   bool is_first_ = true;
   Split trial_;
   GiniCutter cutter_;
-  LimitedCutter limited_cutter_;
   std::vector<PlaneColumn> drawn_;           // the node's columns, in the order of their draw
   std::vector<std::vector<double>> buffer_;  // their values, targets first
   std::vector<PlaneColumn> columns_;         // those of the plane at hand, ascending

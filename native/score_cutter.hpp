@@ -43,13 +43,8 @@ class ScoreCutter {
     const double lowest = std::min(split.target.min, split.rest.min);
     const double highest = std::max(split.target.max, split.rest.max);
     if (lowest == highest) return false;
-    if (rules_.min_samples_leaf > 0.0) {
-      gather_weight(rows, row_weight_);
-      split.threshold = limited_cutter_.choose(scores_of(rows, split), rules_, split.target,
-                                               split.rest, infinity);
-      return split.threshold.rule != Rule::leaf;
-    }
-    if (rules_.cut == Cut::purity) {
+    const double least = rules_.min_samples_leaf;
+    if (rules_.cut == Cut::purity && least == 0.0) {
       split.threshold = choose_pure(
           count_outside(score, rows.target, split.rest.min, split.rest.max),
           count_outside(score + rows.target.size, rows.rest, split.target.min, split.target.max),
@@ -57,8 +52,11 @@ class ScoreCutter {
       return true;
     }
     gather_weight(rows, row_weight_);
-    split.threshold = gini_cutter_.choose(scores_of(rows, split), lowest, highest, infinity);
-    return true;
+    const Scores scores = scores_of(rows, split);
+    split.threshold = rules_.cut == Cut::purity
+                          ? choose_pure(scores, split.target, split.rest, rules_.gamma, least)
+                          : gini_cutter_.choose(scores, lowest, highest, infinity, least);
+    return split.threshold.rule != Rule::leaf;
   }
 
   bool sides_are_heavy(const NodeRows& rows, const Split& split, double min_weight) {
@@ -76,7 +74,6 @@ class ScoreCutter {
 
   const Rules& rules_;
   GiniCutter gini_cutter_;
-  LimitedCutter limited_cutter_;
   std::vector<double> row_weight_;
 };
 

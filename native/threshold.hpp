@@ -84,23 +84,25 @@ inline double cut_between(double a, double b) {
 /// its counts, see find_purity: only bins that may hold the best cut are sorted.
 class GiniCutter {
  public:
-  /// The projections must not all be equal. A cut that is not purer than `limit` is not
-  /// looked for: the rule of the answer is then `leaf`.
-  Threshold choose(const Scores& scores, double lowest, double highest, double limit) {
+  /// The projections must not all be equal. A cut that is not purer than `limit`, or leaves
+  /// less than `least` on a side, is not looked for: the rule is `leaf` if there is no other.
+  Threshold choose(const Scores& scores, double lowest, double highest, double limit,
+                   double least) {
     scores_ = scores;
+    least_ = least;
     count(lowest, highest);
     double behind[most_bins];
     find_purity(target_, all_, last_bin_ + 1, behind, bound_);
     double purest = 0.0, largest_bound = 0.0;
     for (std::int64_t b = 0; b <= last_bin_; ++b) {
       if (size_[b] == 0) continue;
-      if (size_[b] > 1) largest_bound = std::max(largest_bound, bound_[b]);
-      if (b < last_bin_) purest = std::max(purest, behind[b]);
+      if (may_be_cut(b)) largest_bound = std::max(largest_bound, bound_[b]);
+      if (b < last_bin_ && is_allowed(all_[b + 1])) purest = std::max(purest, behind[b]);
     }
     if (find_impurity(std::max(purest, largest_bound), whole_) >= limit) return {};
-    const double least =
+    const double least_impurity =
         std::min(purest > 0.0 ? find_impurity(purest, whole_) : infinity, sort_bins(purest));
-    return find_lowest(least + same_impurity);
+    return find_lowest(least_impurity + same_impurity);
   }
 
  private:
@@ -109,6 +111,17 @@ class GiniCutter {
     bool is_target;
   };
   static constexpr std::int64_t most_bins = 256;
+
+  /// Whether a cut with this weight on its left leaves enough on both sides. Rounding may
+  /// leave less than nothing.
+  bool is_allowed(double left) const {
+    return least_ == 0.0 || (left >= least_ && whole_.all - left >= least_);
+  }
+
+  /// Whether cuts inside a bin may be allowed.
+  bool may_be_cut(std::int64_t bin) const {
+    return size_[bin] > 1 && all_[bin + 1] >= least_ && whole_.all - all_[bin] >= least_;
+  }
 
   void count(double lowest, double highest) {
     n_bins_ = std::clamp<std::int64_t>(scores_.n_rows / 4, 1, most_bins);
@@ -155,7 +168,7 @@ class GiniCutter {
     row_.clear();
     const double least_bound = purest - same_impurity * whole_.all;
     for (std::int64_t b = 0; b <= last_bin_; ++b)
-      is_sorted_[b] = size_[b] > 1 && bound_[b] >= least_bound;
+      is_sorted_[b] = may_be_cut(b) && bound_[b] >= least_bound;
     for (std::int64_t i = 0; i < scores_.n_rows; ++i)
       if (is_sorted_[code_[i]])
         row_.push_back({scores_.score[i], scores_.weight_of(i), i < scores_.n_targets});
@@ -169,7 +182,7 @@ class GiniCutter {
     return best;
   }
 
-  /// Call visit(impurity, bin, row) for every cut in ascending order until it returns
+  /// Call visit(impurity, bin, row) for every allowed cut in ascending order until it returns
   /// true: cuts inside a sorted bin lie before `row`, those behind a bin have row -1.
   template <class Visit>
   void walk_cuts(const Visit& visit) const {
@@ -178,14 +191,16 @@ class GiniCutter {
       LeftSide inner{target_[b], all_[b]};
       const std::int64_t begin = next, end = next + (is_sorted_[b] ? size_[b] : 0);
       for (; next < end; ++next) {
-        if (next > begin && row_[next - 1].score < row_[next].score &&
+        if (next > begin && row_[next - 1].score < row_[next].score && is_allowed(inner.all) &&
             visit(find_impurity(inner, whole_), b, next))
           return;
         inner.all += row_[next].weight;
         if (row_[next].is_target) inner.target += row_[next].weight;
       }
       const LeftSide left{target_[b + 1], all_[b + 1]};
-      if (size_[b] > 0 && b < last_bin_ && visit(find_impurity(left, whole_), b, -1)) return;
+      if (size_[b] > 0 && b < last_bin_ && is_allowed(left.all) &&
+          visit(find_impurity(left, whole_), b, -1))
+        return;
     }
   }
 
@@ -215,6 +230,7 @@ class GiniCutter {
   Scores scores_{};
   std::int64_t n_bins_ = 1, last_bin_ = 0;
   LeftSide whole_;
+  double least_ = 0.0;              // weight that a cut must leave on both sides
   std::vector<std::uint8_t> code_;  // bin of each row
   double target_[most_bins + 1];    // weighted targets before each bin, and all
   double all_[most_bins + 1];       // weighted rows before each bin, and all
