@@ -58,6 +58,34 @@ def test_no_point_of_a_fine_grid_is_nearer(n_classes, settings):
         assert (model.predict(near) == answer.original).all()
 
 
+@pytest.mark.parametrize("settings", [{}, {"threshold": "gini"}], ids=str)
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_leaves_in_which_the_votes_are_equal_belong_to_a_class(n_classes, settings):
+    n_equal = 0
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        X = rng.integers(0, 4, (40, 2)).astype(float)  # many rows are there twice
+        score = (X.sum(axis=1) + rng.integers(-1, 2, 40)) // (6 // n_classes)
+        model = LHTClassifier(**settings).fit(X, np.clip(score, 0, n_classes - 1))
+        n_equal += np.sum((model.forest_.left < 0) & (model.forest_.share == 0.5))
+        for x in np.unique(X, axis=0):
+            answer = nearest_counterfactual(model, x, n_trials=1000)
+            if answer.is_minimal:
+                on_grid = find_nearest_on_grid(model, x, step=0.05)
+                assert answer.distance <= on_grid + 1e-6
+    assert n_equal > 0
+
+
+def test_a_leaf_of_equal_shares_is_reached():
+    X = [[0.0], [0.0], [10.0], [11.0], [12.0], [-100.0], [-101.0], [-102.0]]
+    model = LHTClassifier(standardize=False, threshold="gini").fit(X, [0, 1, 1, 1, 1, 0, 0, 0])
+    assert_array_equal(model.predict([[10.0], [4.0]]), [1, 0])
+    answer = nearest_counterfactual(model, [10.0], ranges={0: (-40, None)})
+    assert answer.found
+    assert answer.is_minimal
+    assert_allclose(answer.x, [5.0], atol=1e-6)
+
+
 def test_the_nearest_point_of_each_class_is_as_on_the_grid():
     X, y = make_plane(7, 4)
     model = LHTClassifier().fit(X, y)

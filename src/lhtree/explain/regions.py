@@ -66,7 +66,8 @@ def find_regions(leaves: list[Leaf], winner: int) -> Iterator[list[Line]] | None
     """
     if len(leaves) == 1:  # two classes have the trees of the second only
         line = leaves[0].line.shift(-0.5)
-        return iter([[line if winner == 1 else line.flip()]])
+        # Equal votes are the first's, in a leaf of equal shares everywhere.
+        return iter([[line if winner == 1 else _touch(line.flip())]])
     return _find_regions_of_many(leaves, winner)
 
 
