@@ -124,13 +124,48 @@ def test_libsvm_files_carry_their_labels(wine, tmp_path, capsysbinary):
     X = wine.drop(columns="cultivar").to_numpy()
     y = wine["cultivar"].astype("category").cat.codes.to_numpy()
     path, model = tmp_path / "wine.libsvm", tmp_path / "model.safetensors"
-    dump_svmlight_file(X, y, str(path))
+    dump_svmlight_file(X, y, str(path), zero_based=False)
     assert run(["fit", str(path), "-o", str(model), "--model", "tree", "--json"]) == 0
     capsysbinary.readouterr()
     assert run(["predict", str(model), str(path)]) == 0
     printed = pd.read_csv(io.BytesIO(capsysbinary.readouterr().out))
     assert np.mean(printed["prediction"] == y) > 0.98
     assert lhtree.load(model).classes_.dtype == np.int64
+
+
+def predict_libsvm(model, path, capsysbinary, *arguments):
+    capsysbinary.readouterr()
+    assert run(["predict", str(model), str(path), *arguments]) == 0
+    return pd.read_csv(io.BytesIO(capsysbinary.readouterr().out))["prediction"]
+
+
+@pytest.mark.parametrize("zero_based", [False, True])
+def test_columns_of_libsvm_files_stay_in_place(zero_based, tmp_path, capsysbinary, monkeypatch):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 3))
+    y = (X[:, 1] > 0).astype(int)
+    X[100:, 0] = 0.0  # these rows do not show from which number the columns count
+    path, rest, model = (tmp_path / name for name in ("all.svm", "rest.svm", "m.safetensors"))
+    dump_svmlight_file(X, y, str(path), zero_based=zero_based)
+    rest.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[100:]))
+    option = ["--zero-based"] if zero_based else []
+    arguments = ["-o", str(model), "--model", "tree", "--json", "--test", str(rest), *option]
+    assert run(["fit", str(path), *arguments]) == 0
+    assert json.loads(capsysbinary.readouterr().out)["test"]["accuracy"] == 1
+    assert lhtree.load(model).n_features_in_ == 3
+    assert_array_equal(predict_libsvm(model, rest, capsysbinary, *option), y[100:])
+    monkeypatch.setattr("lhtree.cli.tables.BLOCK_BYTES", 500)
+    assert_array_equal(predict_libsvm(model, path, capsysbinary, *option), y)
+
+
+def test_a_column_0_of_a_libsvm_file_gets_a_sentence_with_a_remedy(tmp_path, capsys):
+    path = tmp_path / "zero.svm"
+    path.write_text("1 0:2 1:3\n0 0:1\n")
+    assert run(["fit", str(path), "-o", str(tmp_path / "model.safetensors")]) == 1
+    err = capsys.readouterr().err
+    assert "zero.svm has a column 0, but those of LIBSVM files count from 1" in err
+    assert "--zero-based" in err
+    assert err.count("\n") == 1
 
 
 def test_fit_scores_by_folds_and_on_another_table(wine, tmp_path, capsys):
@@ -272,6 +307,7 @@ WRONG_USAGE = {
     "": "Usage",
     "fit wine.csv": "give -o to save the model",
     "fit wine.csv -o x": "give --target",
+    "fit wine.csv -o x --zero-based": "--zero-based is for LIBSVM files; wine.csv is read as csv",
     "fit wine.csv -o x --target nope": "has no column 'nope'",
     "fit wine.csv -o x --target cultiva": "it has 'cultivar'.",
     "fit wine.csv -o x --target xyz": "'magnesium' and 9 more.",

@@ -10,7 +10,7 @@ from rich.console import Console
 
 from lhtree.cli.models import ModelFile, iterate_rows, load_model
 from lhtree.cli.screen import AsJson, Examples, add_row, get_console, make_table, print_json
-from lhtree.cli.tables import DataFile, DataFormat, Source
+from lhtree.cli.tables import DataFile, DataFormat, Source, ZeroBased
 from lhtree.explain import explain_rows, nearest_counterfactual
 
 EXAMPLES = Examples(
@@ -29,11 +29,12 @@ def explain(
     ] = None,
     top: Annotated[int, typer.Option(min=1, help="Features shown, strongest first.")] = 10,
     data_format: DataFormat = None,
+    zero_based: ZeroBased = False,
     as_json: AsJson = False,
 ) -> None:
     """Show what each feature adds to the vote for a class, and what would change it."""
     classifier = load_model(model)
-    x = read_row(classifier, Source.find(data, data_format), row)
+    x = read_row(classifier, Source.find(data, data_format, zero_based=zero_based), row)
     facts = describe(classifier, x, label)
     facts["row"] = row
     if as_json:

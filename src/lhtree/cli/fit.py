@@ -33,6 +33,7 @@ from lhtree.cli.tables import (
     Format,
     Source,
     TableError,
+    ZeroBased,
     read_frame,
     read_libsvm,
 )
@@ -78,6 +79,7 @@ def fit(
     seed: Annotated[int, typer.Option(help="Seed of all that is random.")] = 0,
     jobs: Annotated[int, typer.Option(help="Threads; -1 uses all cores.")] = -1,
     data_format: DataFormat = None,
+    zero_based: ZeroBased = False,
     as_json: AsJson = False,
 ) -> None:
     """Train a model on a table and save it.
@@ -90,8 +92,8 @@ def fit(
     if output is not None and not output.absolute().parent.is_dir():
         raise typer.BadParameter(f"the folder of {output} does not exist; make it first.")
     classifier = make_classifier(model, settings or [], seed, jobs)
-    source = Source.find(data, data_format)
-    test_source = None if test is None else find_test(test)
+    source = Source.find(data, data_format, zero_based=zero_based)
+    test_source = None if test is None else find_test(test, zero_based)
     X, y, row_weight = read_rows(source, target, drop or [], weight)
     check_classes(source, target, y, cv)
     result: dict[str, Any] = {"rows": len(y), "columns": describe_columns(X)}
@@ -154,9 +156,9 @@ def read_rows(
     return X, y, None if weight is None else frame[weight].to_numpy()
 
 
-def find_test(name: str) -> Source:
+def find_test(name: str, zero_based: bool) -> Source:
     """Return the table to score on, which must be there before a long fit begins."""
-    source = Source.find(name)
+    source = Source.find(name, zero_based=zero_based)
     with source.open():
         return source
 

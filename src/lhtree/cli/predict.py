@@ -14,7 +14,15 @@ import typer
 
 from lhtree.cli.models import ModelFile, iterate_rows, load_model
 from lhtree.cli.screen import AsJson, Examples, print_json, show_progress
-from lhtree.cli.tables import DataFile, DataFormat, Format, Source, find_format, open_writer
+from lhtree.cli.tables import (
+    DataFile,
+    DataFormat,
+    Format,
+    Source,
+    ZeroBased,
+    find_format,
+    open_writer,
+)
 from lhtree.files import replacing
 
 EXAMPLES = Examples(
@@ -34,6 +42,7 @@ def predict(
     ] = None,
     proba: Annotated[bool, typer.Option("--proba", help="Add a column for each class.")] = False,
     data_format: DataFormat = None,
+    zero_based: ZeroBased = False,
     as_json: AsJson = False,
 ) -> None:
     """Predict the class of every row of a table.
@@ -43,7 +52,7 @@ def predict(
     """
     if as_json and output is None:
         raise typer.BadParameter("--json prints a summary; it needs -o for the predictions.")
-    source = Source.find(data, data_format)
+    source = Source.find(data, data_format, zero_based=zero_based)
     kind = Format.csv if output is None else find_format(str(output), None)
     classifier = load_model(model)
     blocks = iterate_rows(classifier, source)

@@ -9,7 +9,7 @@ import typer
 
 from lhtree.cli.models import ModelFile, load_model, match_labels, read_labelled
 from lhtree.cli.screen import AsJson, Examples, print_json, show_progress
-from lhtree.cli.tables import DataFile, DataFormat, Source
+from lhtree.cli.tables import DataFile, DataFormat, Source, ZeroBased
 
 EXAMPLES = Examples("lhtree report wine.safetensors wine.csv --target cultivar -o wine.html")
 
@@ -22,6 +22,7 @@ def report(
         str | None, typer.Option(metavar="COLUMN", help="Column of the class labels.")
     ] = None,
     data_format: DataFormat = None,
+    zero_based: ZeroBased = False,
     as_json: AsJson = False,
 ) -> None:
     """Write one HTML page: scores, trees to click through, and why rows are predicted so."""
@@ -34,7 +35,7 @@ def report(
             f'Reports need {error.name}: install with pip install "lhtree[report]".'
         ) from error
     classifier = load_model(model)
-    X, y = read_labelled(classifier, Source.find(data, data_format), target)
+    X, y = read_labelled(classifier, Source.find(data, data_format, zero_based=zero_based), target)
     with show_progress("writing the report"):
         write_report(classifier, X, match_labels(classifier, y), output)
     if as_json:

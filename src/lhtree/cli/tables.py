@@ -56,6 +56,9 @@ DataFile = Annotated[
 DataFormat = Annotated[
     Format | None, typer.Option("--format", help="Format of DATA; default: by its name, or CSV.")
 ]
+ZeroBased = Annotated[
+    bool, typer.Option("--zero-based", help="Columns of LIBSVM files count from 0, not from 1.")
+]
 
 
 @dataclass(frozen=True)
@@ -65,12 +68,18 @@ class Source:
     name: str  # "-" is standard input
     format: Format
     delimiter: str = ","
+    zero_based: bool = False  # whether the columns of a LIBSVM file count from 0
 
     @classmethod
-    def find(cls, name: str, given: Format | None = None) -> Source:
+    def find(cls, name: str, given: Format | None = None, *, zero_based: bool = False) -> Source:
         """Return the source that a command line names."""
         suffix = Path(name).suffix.lower()
-        return cls(name, find_format(name, given), "\t" if suffix == ".tsv" else ",")
+        kind = find_format(name, given)
+        if zero_based and kind != Format.libsvm:
+            raise typer.BadParameter(
+                f"--zero-based is for LIBSVM files; {name} is read as {kind}."
+            )
+        return cls(name, kind, "\t" if suffix == ".tsv" else ",", zero_based)
 
     @contextmanager
     def open(self) -> Iterator[BinaryIO]:
@@ -163,8 +172,23 @@ def to_frame(table: pa.Table) -> pd.DataFrame:
 def read_libsvm(source: Source, n_features: int | None = None) -> tuple[Any, Any]:
     """Read a LIBSVM file: a sparse matrix and labels."""
     with source.open() as file:
-        X, y = load_svmlight_file(io.BytesIO(file.read()), n_features=n_features)
+        X, y = _parse_libsvm(source, file.read(), n_features)
     return X, _tidy_labels(y)
+
+
+def _parse_libsvm(source: Source, text: bytes, n_features: int | None) -> tuple[Any, Any]:
+    """Read lines of a LIBSVM file; no guess from them where its columns begin."""
+    try:
+        X, y = load_svmlight_file(
+            io.BytesIO(text), n_features=n_features, zero_based=source.zero_based
+        )
+    except ValueError as error:
+        if "Invalid index 0 " not in str(error):
+            raise
+        raise TableError(
+            f"{source} has a column 0, but those of LIBSVM files count from 1; give --zero-based."
+        ) from error
+    return X, y
 
 
 def _tidy_labels(y: Any) -> Any:
@@ -235,7 +259,7 @@ def iterate_libsvm(source: Source, n_features: int) -> Iterator[Any]:
         while lines := file.readlines(BLOCK_BYTES):
             text = b"".join(lines)
             if text.strip():
-                yield load_svmlight_file(io.BytesIO(text), n_features=n_features)[0]
+                yield _parse_libsvm(source, text, n_features)[0]
 
 
 class _Chained:
