@@ -71,7 +71,7 @@ def test_parameters_of_both(classifier, name, value, error, message):
         ("max_samples", 21, ValueError, "at most the number of rows, 20, unless bootstrap=True"),
         ("max_samples", 2**40, ValueError, "an integer from 1 to 2**30"),
         ("bootstrap", 1, TypeError, "bootstrap must be True or False, got 1."),
-        ("max_features", "all", ValueError, "'sqrt', 'log2' or None, got 'all'."),
+        ("max_features", "all", ValueError, "'sqrt', 'log2', 'auto' or None, got 'all'."),
         ("max_features", 0, ValueError, "max_features must be an integer of at least 1"),
         ("max_features", 1.1, ValueError, "max_features must be an integer of at least 1"),
         ("max_features_per_tree", -1, ValueError, "max_features_per_tree must be"),
@@ -86,15 +86,21 @@ def test_parameters_of_both(classifier, name, value, error, message):
         ("warm_start", None, TypeError, "warm_start must be True or False, got None."),
         ("verbose", "loud", TypeError, "verbose must be a number"),
         ("random_state", "seed", ValueError, "random_state must be None, an integer"),
+        (
+            "random_state",
+            -1,
+            ValueError,
+            "an integer from 0 to 2**32 - 1 or a RandomState",
+        ),
         ("preset", "best", ValueError, "preset must be one of 'accurate', 'paper', got 'best'"),
         (
             "contrast",
             "lda",
             ValueError,
-            "contrast must be one of 'mean', 'standardized', 'fisher'",
+            "contrast must be one of 'mean', 'standardized', 'fisher', 'auto'",
         ),
-        ("threshold", "entropy", ValueError, "threshold must be one of 'purity', 'gini'"),
-        ("axes", 1, TypeError, "axes must be True or False, got 1."),
+        ("threshold", "entropy", ValueError, "threshold must be one of 'purity', 'gini', 'auto'"),
+        ("axes", 1, TypeError, "axes must be True, False or 'auto', got 1."),
         ("n_planes", 1.5, TypeError, "n_planes must be an integer of at least 0, or 'auto'"),
         ("n_planes", -1, ValueError, "n_planes must be an integer of at least 0, or 'auto'"),
     ],
@@ -149,7 +155,7 @@ def test_sample_weight(weight, error, message):
         (X, np.linspace(0, 1, 20), "Unknown label type: continuous"),
         (X, np.where(Y > 0, Y, np.nan), "Input y contains NaN"),
         (X.astype(complex), Y, "Complex data not supported"),
-        (np.char.add(X.astype(str), "x"), Y, "could not convert string to float"),
+        (np.char.add(X.astype(str), "x"), Y, "X has text in column 0, such as"),
     ],
 )
 def test_training_data(classifier, rows, labels, message):
@@ -157,6 +163,25 @@ def test_training_data(classifier, rows, labels, message):
     with pytest.raises((ValueError, TypeError), match=message):
         model.fit(rows, labels)
     assert vars(model) == vars(classifier())
+
+
+@pytest.mark.parametrize(
+    "table",
+    [[[1.0, "red"], [2.0, "blue"]], np.array([[1.0, "red"], [2.0, "blue"]], dtype=object)],
+)
+def test_text_in_arrays_is_named(table):
+    with pytest.raises(ValueError, match="text in column 1, such as 'red'; name it in"):
+        LHTClassifier().fit(table, [0, 1])
+    LHTClassifier(categorical_features=[1]).fit(table, [0, 1])
+    model = LHTClassifier().fit([[1.0, 2.0], [2.0, 1.0]], [0, 1])
+    with pytest.raises(ValueError, match="'red'; the training rows had numbers there"):
+        model.predict(table)
+
+
+def test_a_table_that_is_not_in_memory_is_refused():
+    pl = pytest.importorskip("polars")
+    with pytest.raises(TypeError, match="X must be in memory, got a LazyFrame; call its collect"):
+        LHTClassifier().fit(pl.LazyFrame({"a": [1.0, 2.0]}), [0, 1])
 
 
 @pytest.mark.parametrize("standardize", [True, False])

@@ -243,8 +243,18 @@ def test_the_exponent_has_the_least_log_loss():
 def test_the_exponent_stays_in_bounds():
     certain = np.log([[0.9, 0.1], [0.1, 0.9]])
     assert fit_exponent(certain, np.array([0, 1]), None) == pytest.approx(20, abs=1e-3)
-    assert fit_exponent(certain, np.array([1, 0]), None) == pytest.approx(0, abs=1e-3)
+    assert fit_exponent(certain, np.array([1, 0]), None) == pytest.approx(0.01, abs=1e-3)
     assert np.isfinite(fit_exponent(np.zeros((3, 2)), np.array([0, 1, 1]), None))
+
+
+def test_calibration_of_votes_that_know_nothing_keeps_the_labels():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(300, 3)), rng.integers(0, 3, 300)
+    for seed in range(4):
+        model = LHForestClassifier(4, calibration="oob", random_state=seed).fit(X, y)
+        assert model.calibration_[1] >= 0.01
+        proba = model.predict_proba(X)
+        assert_array_equal(model.classes_[proba.argmax(axis=1)], model.predict(X))
 
 
 def test_members_that_leave_out_no_judge_are_grown_all_the_same(monkeypatch):

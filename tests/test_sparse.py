@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from lhtree import LHForestClassifier, LHTClassifier, _core, check_forest
+from lhtree import LHForestClassifier, LHTClassifier, _core, check_forest, sparse, tree
 from lhtree.tree import Plan
 
 FORMATS = [
@@ -155,6 +155,36 @@ def test_predictions_of_many_blocks_are_those_of_one(monkeypatch):
     found = model.predict_proba(table), model.apply(table), model.oob_decision_function_
     for a, b in zip(found, expected, strict=True):
         assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("voting", ["membership", "margin"])
+def test_wide_rows_are_asked_by_the_columns_that_trees_have(monkeypatch, voting):
+    rng = np.random.default_rng(0)
+    X = sp.random(400, 20_000, density=0.002, format="csr", random_state=0)
+    y = np.asarray(X.sum(axis=1)).ravel() > np.median(np.asarray(X.sum(axis=1)))
+    model = LHForestClassifier(4, voting=voting, max_depth=3, random_state=0).fit(X, y)
+    widths = []
+    split_blocks = tree.split_blocks
+
+    def note_width(rows):
+        widths.append(rows.shape[1])
+        return split_blocks(rows)
+
+    monkeypatch.setattr(tree, "split_blocks", note_width)
+    asked = X[rng.permutation(400)[:50]]
+    proba, leaf = model.predict_proba(asked), model.apply(asked)
+    assert 0 < max(widths) < 20_000
+    assert_array_equal(proba, model.predict_proba(asked.toarray()))
+    assert_array_equal(leaf, model.apply(asked.toarray()))
+
+
+@given(st.sets(st.integers(0, 200), min_size=1))
+def test_places_of_columns_keep_order_and_lane(columns):
+    column = np.array(sorted(columns))
+    place = sparse.place_columns(column)
+    assert_array_equal(place % 8, column % 8)
+    assert (np.diff(place) > 0).all()
+    assert (place <= column).all()
 
 
 def test_bad_sparse_tables_get_a_sentence():

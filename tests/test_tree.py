@@ -323,6 +323,15 @@ def test_split_by_hand():
     assert_array_equal(tree.share, [3 / 7, 0, 3 / 4, 1 / 2, 1])
 
 
+@pytest.mark.parametrize("lower", [1.0, np.nextafter(1.0, 2.0)])
+def test_a_gini_cut_between_neighbours_is_the_upper_one(lower):
+    upper = np.nextafter(lower, 2.0)  # no number lies between: their middle rounds to one
+    Z = np.array([[lower]] * 3 + [[upper]] * 3)
+    tree = grow(Z, np.repeat([False, True], 3), None, reference.Rules(threshold="gini"))
+    assert tree.threshold[0] == upper
+    assert_array_equal(tree.share, [0.5, 0, 1])
+
+
 def test_leaf_line_by_hand():
     # share 1/2, slope Cov / Var = (1/4 * 4) / 5 = 1/5 about the mean 3.
     Z = np.array([[0.0], [2.0], [4.0], [6.0]])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import wraps
 
 import numpy as np
 from scipy.sparse import issparse
@@ -34,8 +35,13 @@ except ImportError:
         """Stands for scikit-learn's class where it is absent."""
 
     def with_callbacks(method):
-        """Return the method: there are no callbacks to run."""
-        return method
+        """Run the method in a frame of its own, as scikit-learn does: warnings count them."""
+
+        @wraps(method)
+        def run(self, *args, **kwargs):
+            return method(self, *args, **kwargs)
+
+        return run
 
 
 @contextmanager
@@ -175,7 +181,7 @@ class HyperplaneTrees(CallbackSupportMixin, JudgedTrees):
             generator = check_random_state(self.random_state)
         except ValueError as error:
             raise ValueError(
-                "random_state must be None, an integer or a RandomState, got "
+                "random_state must be None, an integer from 0 to 2**32 - 1 or a RandomState, got "
                 f"{self.random_state!r}."
             ) from error
         return int(generator.randint(2**31 - 1))

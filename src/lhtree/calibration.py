@@ -14,6 +14,7 @@ from lhtree.tree import Floats, Ints
 
 HALF_VOTE = 0.5
 PLAIN = (0.0, 1.0)  # offset and exponent that change nothing
+SMALLEST_EXPONENT = 0.01  # different scores keep different probabilities
 LARGEST_EXPONENT = 20.0  # smallest scores keep a positive probability
 
 
@@ -32,12 +33,12 @@ def fit_exponent(log_score: Floats, code: Ints, weight: Floats | None) -> float:
     Returns
     -------
     float
-        From 0 (equal probabilities) to 20.
+        From 0.01 (almost equal probabilities) to 20.
     """
     centered = log_score - log_score.max(axis=1, keepdims=True)
     own = centered[np.arange(len(code)), code]
     share = np.full(len(code), 1 / len(code)) if weight is None else weight / weight.sum()
-    low, high, exponent = 0.0, LARGEST_EXPONENT, 1.0
+    low, high, exponent = SMALLEST_EXPONENT, LARGEST_EXPONENT, 1.0
     for _ in range(60):
         p = np.exp(exponent * centered)
         p /= p.sum(axis=1, keepdims=True)

@@ -28,6 +28,31 @@ def is_frame(X: Any) -> bool:
     return _is_of(X, "pandas", "DataFrame") or _is_of(X, "polars", "DataFrame")
 
 
+def find_text(X: Any) -> tuple[int, str] | None:
+    """Return the first column of a list or an array with text that is no number, and the text."""
+    if is_frame(X) or issparse(X):
+        return None
+    try:
+        table = np.asarray(X, dtype=object)
+    except ValueError:  # rows of different lengths
+        return None
+    if table.ndim != 2:
+        return None
+    for place, column in enumerate(table.T):
+        for value in column:
+            if isinstance(value, str) and not _is_number(value):
+                return place, str(value)
+    return None
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
 class _Names:
     """The shape and the names of a frame, told by the interchange protocol."""
 

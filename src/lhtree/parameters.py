@@ -63,10 +63,15 @@ def check_integer(name: str, value: Any, wanted: str, *, low: int) -> None:
         _refuse(ValueError, name, value, wanted)
 
 
-def check_flag(name: str, value: Any) -> None:
-    """Accept True and False."""
+def join_words(*words: str) -> str:
+    """Return words as a sentence lists them."""
+    return ", ".join(words[:-1]) + " or " + words[-1]
+
+
+def check_flag(name: str, value: Any, words: tuple[str, ...] = ()) -> None:
+    """Accept True and False; words that were accepted before are named, too."""
     if not isinstance(value, bool | np.bool_):
-        _refuse(TypeError, name, value, "True or False")
+        _refuse(TypeError, name, value, join_words("True", "False", *map(repr, words)))
 
 
 def check_voting(voting: Any) -> None:
@@ -212,14 +217,15 @@ def resolve_splits(estimator: Any, n_features: int) -> Splits:
         for name in preset
         if name != "shrinkage"
     }
-    check_choice("contrast", value["contrast"], CONTRASTS)
-    check_choice("threshold", value["threshold"], THRESHOLDS)
+    auto = ("auto",) if "preset" in vars(estimator) else ()  # a preset that is no parameter
+    check_choice("contrast", value["contrast"], CONTRASTS + auto)
+    check_choice("threshold", value["threshold"], THRESHOLDS + auto)
     if value["max_features"] == "auto":
         n_columns = min(n_features, MOST_DRAWN, max(1, int(2 * math.sqrt(n_features))))
     else:
-        n_columns = count_columns("max_features", value["max_features"], n_features)
+        n_columns = count_columns("max_features", value["max_features"], n_features, auto)
     axes, n_planes = value["axes"], value["n_planes"]
-    check_flag("axes", axes)
+    check_flag("axes", axes, auto)
     check_integer("n_planes", n_planes, "an integer of at least 0, or 'auto'", low=0)
     if not axes and n_planes == 0:
         raise ValueError("n_planes=0 with axes=False leaves a node no candidate; set one of them.")
@@ -230,13 +236,19 @@ def _is_auto(value: Any) -> bool:
     return isinstance(value, str) and value == "auto"
 
 
-def count_columns(name: str, value: Any, n_features: int) -> int:
-    """Return how many of the columns `max_features` means, as scikit-learn counts them."""
-    wanted = "an integer of at least 1, a float in (0, 1], 'sqrt', 'log2' or None"
+def count_columns(name: str, value: Any, n_features: int, words: tuple[str, ...] = ()) -> int:
+    """Return how many of the columns `max_features` means, as scikit-learn counts them.
+
+    Words that were accepted before are named in messages, too.
+    """
+    words = ("sqrt", "log2", *words)
+    wanted = "an integer of at least 1, a float in (0, 1], " + join_words(
+        *map(repr, words), "None"
+    )
     if value is None:
         return n_features
     if isinstance(value, str):
-        if value not in ("sqrt", "log2"):
+        if value not in ("sqrt", "log2"):  # "auto" is resolved by now
             _refuse(ValueError, name, value, wanted)
         return max(1, int(getattr(math, value)(n_features)))
     if _is_integer(value):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
+
 import numpy as np
 from scipy.sparse import issparse
 from sklearn.utils import check_array, check_X_y
@@ -9,10 +11,28 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from lhtree import _core, parameters, sparse
 from lhtree.columns import Columns, find_columns
-from lhtree.frames import is_frame, is_numeric, show_names
+from lhtree.frames import find_text, is_frame, is_numeric, show_names
 from lhtree.weights import resolve_sample_weight
 
 SMALL_INPUT = 2**16  # numbers; for more, scikit-learn's own checks are as fast
+
+
+@contextmanager
+def explained_text(X, *, is_training):
+    """Say which column has text, and what to do, where scikit-learn says that it is no number."""
+    try:
+        yield
+    except ValueError as error:
+        found = find_text(X)
+        if found is None:
+            raise
+        place, text = found
+        remedy = (
+            "name it in categorical_features"
+            if is_training
+            else "the training rows had numbers there"
+        )
+        raise ValueError(f"X has text in column {place}, such as {text!r}; {remedy}.") from error
 
 
 class RowReader:
@@ -35,6 +55,8 @@ class RowReader:
         NaN stays where a value is missing; what is so already is not copied. The weights
         are those of training rows, by which categories are counted.
         """
+        if hasattr(X, "collect"):
+            raise TypeError(f"X must be in memory, got a {type(X).__name__}; call its collect().")
         options = {
             "dtype": [np.float64, np.float32],
             "order": "C",
@@ -46,7 +68,8 @@ class RowReader:
             check = check_X_y if y else check_array
             checked = check(table, *y, **options, estimator=self)
         else:
-            checked = validate_data(self, X, *y, **options, reset=reset)
+            with explained_text(X, is_training=reset):
+                checked = validate_data(self, X, *y, **options, reset=reset)
             if reset:
                 self.columns_ = Columns(self.n_features_in_)
         rows, *labels = checked if y else (checked,)

@@ -12,6 +12,7 @@ from scipy.sparse import csr_array
 Floats = NDArray[np.float64]
 MOST_NUMBERS = 2**22  # of a block of rows that is made dense: 32 MB
 MOST_COLUMNS = 2**31 - 1  # columns are numbered by 32 bits
+LANES = 8  # column j of a projection is added to sum j mod 8
 BITS = 64  # rows of a block are a multiple: bits of rows left out are kept in such words
 
 
@@ -76,6 +77,19 @@ def divide(rows: csr_array, deviation: Floats) -> csr_array:
 def find_beyond(rows: csr_array, limit: float) -> NDArray[Any]:
     """Return the columns with a number beyond the limit."""
     return np.unique(rows.indices[np.abs(rows.data) > limit])
+
+
+def place_columns(column: NDArray[Any]) -> NDArray[np.int32]:
+    """Return small numbers for ascending columns, in their order and in the same lanes."""
+    gap = np.diff(column, prepend=-1)
+    return np.asarray(np.cumsum((gap - 1) % LANES + 1) - 1, dtype=np.int32)
+
+
+def move_columns(rows: csr_array, column: NDArray[Any], place: NDArray[np.int32]) -> csr_array:
+    """Return the rows with these columns, ascending, at the places given, and no others."""
+    kept = csr_array(rows[:, column])
+    shape = (rows.shape[0], int(place[-1]) + 1)
+    return csr_array((kept.data, place[kept.indices], kept.indptr), shape)
 
 
 def split_blocks(rows: csr_array) -> Iterator[tuple[slice, Floats]]:

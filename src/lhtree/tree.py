@@ -9,15 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields
+from operator import index
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 from lhtree import _core
 from lhtree.packing import Arrays, complete, pack, unpack
 from lhtree.soundness import check_forest
-from lhtree.sparse import split_blocks
+from lhtree.sparse import move_columns, place_columns, split_blocks
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -96,7 +98,7 @@ class Forest:
     norm : ndarray of float64, shape (n_nodes,)
         Euclidean length of the weights of a split; 0 for a leaf.
     share : ndarray of float64, shape (n_nodes,)
-        Weighted share of targets among the node's training rows.
+        Weighted share of targets among the node's training rows, after shrinkage.
     n_samples : ndarray of int64, shape (n_nodes,)
         Number of training rows in the node.
     weight_sum : ndarray of float64, shape (n_nodes,)
@@ -163,7 +165,7 @@ class Forest:
         return len(self.target)
 
     def __getitem__(self, number: int) -> Tree:
-        return Tree(self, range(len(self))[number])
+        return Tree(self, range(len(self))[index(number)])
 
     def __iter__(self) -> Iterator[Tree]:
         return (Tree(self, number) for number in range(len(self)))
@@ -201,7 +203,8 @@ class Forest:
         """Return the leaf that each row, dense or sparse, reaches in each tree."""
         if isinstance(X, np.ndarray):
             return _core.apply(self, X, n_threads)
-        return np.concatenate([_core.apply(self, Z, n_threads) for _, Z in split_blocks(X)])
+        forest, X = self._narrow(X)
+        return np.concatenate([_core.apply(forest, Z, n_threads) for _, Z in split_blocks(X)])
 
     def explain(
         self, X: NDArray[Any], *, n_classes: int, n_threads: int = 1
@@ -244,16 +247,37 @@ class Forest:
             return _core.vote(
                 self, X, n_classes, by_margin, left_out, n_trees_per_member, n_threads
             )
+        forest, X = self._narrow(X)
         parts = []
         for rows, block in split_blocks(X):
             words = None
             if left_out is not None:
                 words = np.ascontiguousarray(left_out[:, rows.start // 64 : -(-rows.stop // 64)])
             parts.append(
-                _core.vote(self, block, n_classes, by_margin, words, n_trees_per_member, n_threads)
+                _core.vote(
+                    forest, block, n_classes, by_margin, words, n_trees_per_member, n_threads
+                )
             )
         vote, distance, complement = map(np.concatenate, zip(*parts, strict=True))
         return vote, distance, complement
+
+    def _narrow(self, X: csr_array) -> tuple[Forest, csr_array]:
+        """Leave out the columns of sparse rows that no term has: dense blocks get narrow."""
+        column = np.unique(self.feature)
+        lists_all = np.diff(self.feature_start) == np.diff(self.start)
+        place = place_columns(column)
+        if not (lists_all.all() and column.size) or place[-1] + 1 >= self.n_features:
+            return self, X
+        units = np.zeros(place[-1] + 1), np.ones(place[-1] + 1)
+        for unit, whole in zip(units, (self.column_mean, self.column_deviation), strict=True):
+            unit[place] = whole[column]
+        arrays = {
+            "feature": place[np.searchsorted(column, self.feature)],
+            "column_mean": units[0],
+            "column_deviation": units[1],
+        }
+        forest = Forest._from_core(vars(self) | arrays)
+        return forest, move_columns(X, column, place)
 
 
 @dataclass(frozen=True, eq=False)
@@ -313,7 +337,7 @@ class Tree:
 
     @property
     def share(self) -> Floats:
-        """Weighted share of targets in every node."""
+        """Weighted share of targets in every node, after shrinkage."""
         return self.forest.share[self._nodes]
 
     @property

@@ -388,7 +388,7 @@ class LHForestClassifier(_Distributed, local.LHForestClassifier):
     ``standardize=False``) the trees are the same bit for bit; elsewhere rounding may
     decide between equally good splits. Gini cuts of nodes above `row_limit` come from
     histograms of the projections, which are refined where the best cut may lie; that is
-    exact unless projections lie closer together than a 64**5-th part of their range.
+    exact unless more than 1,024 of them share a 2**18-th part of their range.
 
     `warm_start`, `oob_score` and `calibration` are not there on a cluster, nor are missing
     values and categories: they are refused.
