@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from lhtree import calibration, parameters
 from lhtree.reader import RowReader
-from lhtree.tree import Forest
+from lhtree.tree import Forest, list_targets
 from lhtree.vote import find_scores, normalize_scores
 
 
@@ -22,7 +22,7 @@ class FittedTrees(RowReader, ClassifierMixin, BaseEstimator):
 
     @property
     def _n_members(self):
-        return len(self.forest_) // (1 if self.n_classes_ == 2 else self.n_classes_)
+        return len(self.forest_) // len(list_targets(self.n_classes_))
 
     def _vote(self, X, left_out=None):
         parameters.check_voting(self.voting)

@@ -24,6 +24,7 @@ from lhtree.tree import (
     finish_forest,
     grow_trees,
     join_forests,
+    list_targets,
 )
 from lhtree.weights import resolve_sample_weight
 
@@ -193,7 +194,7 @@ class HyperplaneTrees(CallbackSupportMixin, JudgedTrees):
         least = parameters.count_min_samples(self.min_samples_leaf, n_weighted, least=1)
         return Plan(
             n_classes=n_classes,
-            target=(1,) if n_classes == 2 else tuple(range(n_classes)),
+            target=list_targets(n_classes),
             beta=(),
             n_draws=draw.n_draws,
             seed=seed,

@@ -30,6 +30,11 @@ CONTRASTS = ("mean", "standardized", "fisher")
 THRESHOLDS = ("purity", "gini")
 
 
+def list_targets(n_classes: int) -> tuple[int, ...]:
+    """Return the classes that have trees of their own: all, or the second of two."""
+    return (1,) if n_classes == 2 else tuple(range(n_classes))
+
+
 @dataclass(frozen=True)
 class Plan:
     """What to grow: members, their trees, and the rules of growing.

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lhtree.base import HyperplaneTrees
-from lhtree.tree import Floats, Forest, Tree
+from lhtree.tree import Floats, Forest, Tree, list_targets
 
 MOST_EXTREME = 1e154  # the core moves numbers beyond it to it; see native/predict.hpp
 RULE_NAMES = ("leaf", "N1", "N2", "N3", "N4", "e", "gini")
@@ -89,7 +89,7 @@ def check_labels(model: Any, y: Any, n_rows: int) -> NDArray[Any]:
 
 def count_trees_per_member(model: Any) -> int:
     """Return how many trees a member has: one per class, or one for two classes."""
-    return 1 if model.n_classes_ == 2 else int(model.n_classes_)
+    return len(list_targets(model.n_classes_))
 
 
 def find_row(x: Any) -> Any:

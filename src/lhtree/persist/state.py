@@ -24,7 +24,7 @@ from lhtree.persist.categories import decode_columns, encode_columns
 from lhtree.persist.container import Arrays
 from lhtree.persist.values import NotPlainError
 from lhtree.rows import Draw
-from lhtree.tree import Forest
+from lhtree.tree import Forest, list_targets
 
 FORMAT = 1  # raised when older versions could not read what is written
 CLASSES = {kind.__name__: kind for kind in (LHTClassifier, LHForestClassifier)}
@@ -300,7 +300,7 @@ def _list_checks(state: dict[str, Any]) -> Iterator[tuple[bool, str]]:
     n_classes, forest, columns = state["n_classes_"], state["forest_"], state["columns_"]
     n_features = state["n_features_in_"]
     yield len(state["classes_"]) == n_classes, "n_classes_ is not the number of its labels"
-    target = [1] if n_classes == 2 else list(range(n_classes))
+    target = list_targets(n_classes)
     n_members, rest = divmod(len(forest), len(target))
     yield n_members > 0 and rest == 0, "its members have not one tree per class"
     yield np.array_equal(forest.target, target * n_members), "its trees have wrong targets"
