@@ -168,6 +168,17 @@ def test_a_column_0_of_a_libsvm_file_gets_a_sentence_with_a_remedy(tmp_path, cap
     assert err.count("\n") == 1
 
 
+def test_a_row_of_a_libsvm_file_is_explained(tmp_path, capsys):
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    path, model = str(tmp_path / "all.svm"), str(tmp_path / "model.safetensors")
+    dump_svmlight_file(X, (X[:, 1] > 0).astype(int), path, zero_based=False)
+    assert run(["fit", path, "-o", model, "--model", "tree"]) == 0
+    capsys.readouterr()
+    assert run(["explain", model, path, "--row", "7", "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert facts["counterfactual"]["prediction"] == 1 - facts["prediction"]
+
+
 def test_fit_scores_by_folds_and_on_another_table(wine, tmp_path, capsys):
     wine.iloc[::2].to_csv(tmp_path / "train.csv", index=False)
     wine.iloc[1::2].to_csv(tmp_path / "test.csv", index=False)

@@ -1,8 +1,11 @@
 """Counterfactuals: confirmed by the model, and not to be beaten by brute force."""
 
+import sys
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.sparse import csc_matrix, csr_array
 from sklearn.datasets import load_breast_cancer, load_wine
 from sklearn.exceptions import NotFittedError
 
@@ -293,6 +296,46 @@ def test_rows_come_in_many_forms(wine):
     assert_array_equal(before, X.iloc[[5]])
 
 
+@pytest.mark.parametrize("is_named", [True, False])
+@pytest.mark.parametrize("form", [list, np.array, np.atleast_2d, csr_array, csc_matrix])
+def test_rows_without_names_are_answered_by_arrays(form, is_named, wine):
+    X, y = wine
+    values = X.iloc[5]
+    row = form([values]) if form in (csr_array, csc_matrix) else form(values)
+    answer = nearest_counterfactual(LHTClassifier().fit(X if is_named else X.to_numpy(), y), row)
+    assert answer.found
+    assert isinstance(answer.x, np.ndarray)
+    assert answer.x.dtype == np.float64
+    assert_allclose(answer.x, values + answer.change)
+
+
+def test_a_row_of_polars_comes_back_as_one_without_pandas(wine, monkeypatch):
+    pl = pytest.importorskip("polars")
+    X = pl.DataFrame({name: wine[0][name].to_numpy() for name in wine[0]})
+    model = LHTClassifier().fit(X, wine[1].to_numpy())
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    answer = nearest_counterfactual(model, X[5])
+    assert isinstance(answer.x, pl.DataFrame)
+    assert answer.x.columns == X.columns
+    assert model.predict(answer.x)[0] == answer.prediction
+    assert_allclose(answer.x.to_numpy()[0], X[5].to_numpy()[0] + answer.change)
+    by_array = nearest_counterfactual(model, X[5].to_numpy())
+    assert isinstance(by_array.x, np.ndarray)
+    assert_array_equal(by_array.x, answer.x.to_numpy()[0])
+
+
+@pytest.mark.parametrize("is_named", [True, False])
+def test_numbers_beside_text_stay_numbers(is_named, wine):
+    X = wine[0][["alcohol", "proline"]].assign(colour=np.where(wine[0]["hue"] > 1, "a", "b"))
+    table = X if is_named else X.to_numpy(dtype=object)
+    model = LHTClassifier(categorical_features=[2]).fit(table, wine[1])
+    row = X.iloc[5].tolist()
+    answer = nearest_counterfactual(model, row, target=1)
+    assert answer.distance == nearest_counterfactual(model, table[5:6], target=1).distance
+    assert answer.x[2] == row[2]
+    assert_allclose((answer.x[:2] - np.array(row[:2])).astype(float), answer.change[:2])
+
+
 def test_the_nearest_point_of_a_corner_and_of_nothing():
     corner = [HalfSpace(np.array([1.0, 0.0]), 3.0), HalfSpace(np.array([0.0, 1.0]), 4.0)]
     assert_allclose(find_nearest(corner), [3, 4])
@@ -314,6 +357,8 @@ def test_the_nearest_point_of_a_corner_and_of_nothing():
     ({"ranges": {"ash": (3, 2)}}, r"ranges\['ash'\] must rise"),
     ({"ranges": {"nothing": (0, 1)}}, "ranges has 'nothing'"),
     ({"integers": ["nothing"]}, "integers has 'nothing'"),
+    ({"integers": "ash"}, "integers must be a list of names or positions, got 'ash'"),
+    ({"integers": 2}, "integers must be a list of names or positions, got 2"),
     ({"integers": ["ash"], "ranges": {"ash": (2.2, 2.8)}}, r"ranges\['ash'\] must hold an int"),
     ({"max_states": -1}, "max_states must be an integer from 0"),
     ({"n_trials": 1.5}, "n_trials must be an integer from 0"),

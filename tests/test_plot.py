@@ -299,6 +299,20 @@ def test_a_boundary_has_points_of_each_class_and_segments_of_each_tree(wine, ax)
     assert ax.images[0].get_array().shape == (30, 30)
 
 
+def test_the_regions_of_a_boundary_are_predictions_even_without_pandas(wine, ax, monkeypatch):
+    pl = pytest.importorskip("polars")
+    X, y = pl.DataFrame(wine[0][["alcohol", "hue"]].to_dict("list")), wine[1]
+    model = LHTClassifier().fit(X, y)
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    plot.plot_boundary(model, X, y, resolution=30, ax=ax)
+    left, right, bottom, top = ax.images[0].get_extent()
+    middle = (np.arange(30) + 0.5) / 30
+    across, up = np.meshgrid(left + middle * (right - left), bottom + middle * (top - bottom))
+    grid = pl.DataFrame({"alcohol": across.ravel(), "hue": up.ravel()})
+    shown = model.classes_[ax.images[0].get_array().ravel()]
+    np.testing.assert_array_equal(shown, model.predict(grid))
+
+
 def test_two_classes_share_the_tree_of_the_second(ax):
     X = np.arange(20.0)[:, np.newaxis] + [0.0, 0.5]
     model = LHTClassifier().fit(X, X[:, 0] > 9)

@@ -6,7 +6,7 @@ pandas and polars are read if the caller uses them; neither is imported here.
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from numbers import Integral, Real
 from typing import Any, Literal
 
@@ -92,6 +92,20 @@ def take_rows(X: Any, number: NDArray[Any]) -> Any:
     if issparse(X):  # not every kind of sparse array has rows to take
         return X.tocsr()[number]
     return (X if hasattr(X, "shape") else np.asarray(X))[number]
+
+
+def change_row(X: Any, value: Mapping[int, float]) -> Any:
+    """Return one row, in the form of X, with other numbers in the columns of some positions."""
+    if _is_of(X, "polars", "DataFrame"):
+        pl, names = sys.modules["polars"], X.columns
+        return X.with_columns(pl.Series(names[j], [number]) for j, number in value.items())
+    result = X.copy()
+    for j, number in value.items():
+        if _is_of(X, "pandas", "DataFrame"):
+            result.isetitem(j, [number])
+        else:
+            result[0, j] = number
+    return result
 
 
 def is_numeric(X: Any) -> bool:

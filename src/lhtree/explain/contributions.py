@@ -62,12 +62,9 @@ class Explanation:
             Its columns are the features of `X`; it has no paths.
         """
         n_features = len(self.feature_names)
-        total = np.zeros((*self.vote.shape, n_features))
-        for j, feature in enumerate(self.source):
-            total[..., feature] += self.contribution[..., j]
         return replace(
             self,
-            contribution=total,
+            contribution=reading.sum_by_feature(self.contribution, self.source, n_features),
             column_names=list(self.feature_names),
             source=np.arange(n_features),
             table=None,

@@ -30,7 +30,8 @@ class Counterfactual:
         Whether it is proven that no smaller change has the same effect, or, if nothing
         was found, that no change has it; up to 1e-6 in standardised units.
     x : ndarray of shape (n_features,), frame of one row, or None
-        The changed row in raw units, in the form in which it was given.
+        The changed row in raw units, in the form in which it was given; a sparse one
+        as an array.
     change : ndarray of shape (n_features,)
         What was added to each feature, in raw units; NaN for one that is no number.
     distance : float
@@ -187,9 +188,10 @@ def _answer(
             False, is_proven, None, change, np.inf, original, None, names, f"{failure} {hint}"
         )
     x = question.make_row(move)
-    prediction = model.predict(x)[0]
-    if prediction not in model.classes_[list(question.wanted)]:
+    code = reading.predict_encoded(model, reading.encode_row(model, x)[np.newaxis])[0]
+    if code not in question.wanted:
         return _answer(question, None, False, failure)
+    prediction = model.classes_[code]
     is_changed = move != 0
     raw = question.find_raw(move) - question.row[question.free]
     change[source[question.free[is_changed]]] = raw[is_changed]

@@ -65,23 +65,22 @@ def find_paths(model: Any, table: NDArray[Any]) -> tuple[tuple[Path, ...], ...]:
     """Return the paths of encoded rows, by row, then tree."""
     leaf = model.forest_.apply(table)
     Z = reading.standardize(model.forest_, table)
+    parent = model.forest_.find_parent()
     by_tree = [
-        _trace_tree(tree, model.classes_[tree.target], Z, leaf[:, tree.number])
+        _trace_tree(tree, parent, model.classes_[tree.target], Z, leaf[:, tree.number])
         for tree in model.forest_
     ]
     return tuple(zip(*by_tree, strict=True))
 
 
-def _trace_tree(tree: Tree, target: Any, Z: Floats, leaf: Ints) -> list[Path]:
+def _trace_tree(tree: Tree, parent: Ints, target: Any, Z: Floats, leaf: Ints) -> list[Path]:
     """Return the path of each row through one tree; rows of a leaf share their nodes."""
-    parent = np.full(tree.n_nodes, -1)
-    split = np.flatnonzero(tree.left >= 0)
-    parent[tree.left[split]] = parent[tree.left[split] + 1] = split
+    root = int(tree.forest.tree_start[tree.number])  # parents are counted over the forest
     paths: dict[int, Path] = {}
     for end in np.unique(leaf):
         chain = [int(end)]
-        while parent[chain[0]] >= 0:
-            chain.insert(0, int(parent[chain[0]]))
+        while chain[0] > 0:
+            chain.insert(0, int(parent[root + chain[0]]) - root)
         rows = np.flatnonzero(leaf == end)
         paths.update(zip(rows.tolist(), _trace_leaf(tree, target, chain, Z[rows]), strict=True))
     return [paths[i] for i in range(len(leaf))]

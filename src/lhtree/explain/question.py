@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lhtree.explain import reading
+from lhtree.frames import change_row
 from lhtree.tree import Floats, Ints
 
 ROUNDING = 1e-6  # by how much the limit of an integer may be missed
@@ -69,13 +70,8 @@ class Question:
         feature = reading.find_source(self.model)[self.free]
         raw = self.find_raw(move)
         is_changed = move != 0
-        result = self.given.copy()
-        if isinstance(result, np.ndarray):
-            result[0, feature[is_changed]] = raw[is_changed]
-            return result
-        for j, value in zip(feature[is_changed], raw[is_changed], strict=True):
-            result.isetitem(int(j), [float(value)])
-        return result
+        changed = zip(feature[is_changed].tolist(), raw[is_changed].tolist(), strict=True)
+        return change_row(self.given, dict(changed))
 
 
 def ask(
@@ -88,8 +84,10 @@ def ask(
 ) -> Question:
     """Return the checked question of :func:`lhtree.explain.nearest_counterfactual`."""
     reading.check_model(model)
-    given = _name_row(model, x)
-    row = np.asarray(model.encode_rows(given), dtype=np.float64)[0]
+    given = reading.find_row(x)
+    if isinstance(given, np.ndarray) and given.dtype.kind in "biuf":
+        given = given.astype(np.float64)
+    row = reading.encode_row(model, given)
     original = int(reading.predict_encoded(model, row[np.newaxis])[0])
     if target is None:
         wanted = tuple(k for k in range(model.n_classes_) if k != original)
@@ -97,26 +95,10 @@ def ask(
         wanted = (reading.find_class(model, target),)
     free = _find_free(model, row, features)
     lower, upper = _find_limits(model, row, free, ranges)
-    whole = [_find_column(model, "integers", name) for name in integers or ()]
+    whole = [] if integers is None else _find_columns(model, "integers", integers)
     _check_integers(model, ranges, whole)
     is_integer = np.isin(free, whole)
     return Question(model, given, row, original, wanted, free, lower, upper, is_integer)
-
-
-def _name_row(model: Any, x: Any) -> Any:
-    """Return one row to change: an array of float64, or a frame with the model's names."""
-    given = reading.find_row(x)
-    if hasattr(given, "iloc"):
-        return given
-    row = np.asarray(given)
-    if row.dtype.kind in "biuf":
-        row = row.astype(np.float64)
-    names = getattr(model, "feature_names_in_", None)
-    if names is not None and row.shape == (1, len(names)):
-        import pandas as pd  # a model with names was trained on a frame
-
-        row = pd.DataFrame(row, columns=names).infer_objects()
-    return row
 
 
 def _find_column(model: Any, argument: str, feature: Any) -> int:
@@ -141,13 +123,18 @@ def _find_column(model: Any, argument: str, feature: Any) -> int:
     return int(column[0])
 
 
+def _find_columns(model: Any, argument: str, features: Iterable[Any]) -> list[int]:
+    """Return the columns of some numeric features."""
+    if isinstance(features, str) or not isinstance(features, Iterable):
+        raise ValueError(f"{argument} must be a list of names or positions, got {features!r}.")
+    return [_find_column(model, argument, name) for name in features]
+
+
 def _find_free(model: Any, row: Floats, features: Iterable[Any] | None) -> Ints:
     """Return the columns that may change: numbers that are there, none of categories."""
     if features is None:
         return np.flatnonzero(reading.find_numbers(model) & ~np.isnan(row))
-    if isinstance(features, str):
-        raise ValueError(f"features must be a list of names or positions, got {features!r}.")
-    column = sorted({_find_column(model, "features", name) for name in features})
+    column = sorted(set(_find_columns(model, "features", features)))
     if not column:
         raise ValueError("features must name at least one feature, got none.")
     missing = [model.column_names_[j] for j in column if np.isnan(row[j])]

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 
 from lhtree.base import HyperplaneTrees
-from lhtree.tree import Floats, Forest, Tree, list_targets
+from lhtree.frames import is_frame
+from lhtree.tree import Floats, Forest, Ints, Tree, list_targets
 
 MOST_EXTREME = 1e154  # the core moves numbers beyond it to it; see native/predict.hpp
 RULE_NAMES = ("leaf", "N1", "N2", "N3", "N4", "e", "gini")
@@ -93,23 +96,42 @@ def count_trees_per_member(model: Any) -> int:
 
 
 def find_row(x: Any) -> Any:
-    """Return one row as a table of one row; that of a frame keeps its names."""
-    shape = np.shape(x)
-    if len(shape) == 1:
-        return x.to_frame().T.infer_objects() if hasattr(x, "iloc") else np.reshape(x, (1, -1))
-    if len(shape) != 2 or shape[0] != 1:
+    """Return one row as a table of one row: a frame with its names, or a dense array."""
+    if hasattr(x, "iloc") and x.ndim == 1:
+        return x.to_frame().T.infer_objects()
+    row = x if is_frame(x) else _to_array(x)
+    if len(row.shape) == 1:
+        return row.reshape(1, -1)
+    if len(row.shape) != 2 or row.shape[0] != 1:
         raise ValueError(
-            f"x must be one row, got the shape {shape}; give X[[i]], or X.iloc[[i]] of a frame."
+            f"x must be one row, got the shape {row.shape}; give X[[i]], or X.iloc[[i]] "
+            "of a frame."
         )
-    return x
+    return row
+
+
+def _to_array(x: Any) -> NDArray[Any]:
+    if issparse(x):
+        return np.asarray(x.toarray())
+    array = np.asarray(x)
+    if array.dtype.kind in "biuf" or hasattr(x, "dtype"):
+        return array
+    return np.asarray(x, dtype=object)  # numbers beside text stay numbers
+
+
+def encode_row(model: Any, row: Any) -> Floats:
+    """Return one row as the trees see it; an array counts by position, though names are known."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="X does not have valid feature names")
+        table = model.encode_rows(row)
+    encoded: Floats = np.asarray(table, dtype=np.float64)[0]
+    return encoded
 
 
 def find_feature_names(model: Any) -> list[str]:
     """Return the names of the columns of the caller's `X`."""
-    names = getattr(model, "feature_names_in_", None)
-    if names is None:
-        return [f"x{j}" for j in range(model.n_features_in_)]
-    return [str(name) for name in names]
+    names: list[str] = model._name_features()
+    return names
 
 
 def find_numbers(model: Any) -> NDArray[np.bool_]:
@@ -124,10 +146,10 @@ def find_source(model: Any) -> NDArray[np.int64]:
     return source
 
 
-def sum_by_feature(model: Any, value: Floats) -> Floats:
+def sum_by_feature(value: Floats, source: Ints, n_features: int) -> Floats:
     """Return numbers of columns, along the last axis, added up over each feature's columns."""
-    total = np.zeros((*value.shape[:-1], len(find_feature_names(model))))
-    for j, feature in enumerate(find_source(model)):
+    total = np.zeros((*value.shape[:-1], n_features))
+    for j, feature in enumerate(source):
         total[..., feature] += value[..., j]
     return total
 

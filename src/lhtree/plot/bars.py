@@ -61,7 +61,9 @@ def plot_importances(
         importance, whose = model.feature_importances_, "all trees"
     else:
         k = reading.find_class(model, target)
-        importance = reading.sum_by_feature(model, class_importances(model))[k]
+        importance = reading.sum_by_feature(
+            class_importances(model)[k], reading.find_source(model), model.n_features_in_
+        )
         whose = f"trees of {name_class(target)}"
     order = np.argsort(-importance, kind="stable")[: check_count("n_features", n_features)]
     ax = find_axes(ax, (6.4, 1.3 + 0.28 * max(len(order), 3)))

@@ -119,12 +119,7 @@ def _draw_regions(
         low[j] + (high[j] - low[j]) * (np.arange(resolution) + 0.5) / resolution for j in range(2)
     )
     grid = np.stack(np.meshgrid(across, up), axis=-1).reshape(-1, 2)
-    names = getattr(model, "feature_names_in_", None)
-    if names is not None:
-        import pandas as pd
-
-        grid = pd.DataFrame(grid, columns=names)
-    code = np.searchsorted(model.classes_, model.predict(grid))
+    code = reading.predict_encoded(model, grid)
     ax.imshow(
         code.reshape(resolution, resolution),
         extent=(low[0], high[0], low[1], high[1]),

@@ -89,7 +89,9 @@ def describe_confusion(labels: list[str], metrics: Metrics) -> dict[str, Any]:
 def describe_importances(model: Any) -> dict[str, Any]:
     """Return the most important features for all trees and by class, and pairs of columns."""
     importance = model.feature_importances_
-    by_class = reading.sum_by_feature(model, class_importances(model))
+    by_class = reading.sum_by_feature(
+        class_importances(model), reading.find_source(model), len(importance)
+    )
     order = np.argsort(-importance, kind="stable")[:N_FEATURES]
     names = reading.find_feature_names(model)
     pairs = interactions(model, n_pairs=N_PAIRS)
