@@ -39,7 +39,7 @@ class Path:
     constant : ndarray of float64, shape (n_splits,)
         Projection of that mean, minus the threshold.
     share : ndarray of float64, shape (n_splits + 1,)
-        Share of targets at each split and, last, in the leaf.
+        Share of targets at each split and, last, in the leaf, after shrinkage.
     leaf : int
         Where the row arrives.
     leaf_contribution : ndarray of float64, shape (n_columns,)

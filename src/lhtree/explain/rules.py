@@ -40,7 +40,7 @@ class Rule:
     membership : Form
         The tree's answer: ``terms`` plus ``constant``, clipped to [0, 1].
     share : float
-        Share of targets among the training rows of the leaf.
+        Share of targets among the training rows of the leaf, after shrinkage.
     n_samples : int
         Number of these rows.
     """

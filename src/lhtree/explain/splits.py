@@ -28,11 +28,11 @@ def split_table(model: Any, *, n_features: int = 5) -> Any:
         A frame if pandas is installed, otherwise its columns: ``tree`` (position in
         ``trees_``), ``member``, ``target`` (label of the class that the tree separates
         from the rest), ``node``, ``depth``, ``n_samples`` and ``weight_sum`` (training
-        rows and their weights), ``share`` (of targets among them), ``rule`` (what chose
-        the threshold: N1 to N4 for a pure piece, e for the middle, gini),
-        ``threshold``, ``threshold_raw``, and for k = 1 to `n_features` ``feature_k``,
-        ``weight_k`` and ``raw_weight_k``. A split with fewer features has None and NaN
-        in the rest.
+        rows and their weights), ``share`` (of targets among them, after shrinkage),
+        ``rule`` (what chose the threshold: N1 to N4 for a pure piece, e for the middle,
+        gini), ``threshold``, ``threshold_raw``, and for k = 1 to `n_features`
+        ``feature_k``, ``weight_k`` and ``raw_weight_k``. A split with fewer features has
+        None and NaN in the rest.
 
     Notes
     -----
@@ -137,7 +137,7 @@ class SplitView:
     n_samples : int
         Training rows that reached the split.
     share : float
-        Weighted share of targets among them.
+        Weighted share of targets among them, after shrinkage.
     """
 
     tree: int

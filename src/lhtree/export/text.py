@@ -59,7 +59,8 @@ def export_text(
     Returns
     -------
     str
-        One paragraph per tree.
+        One paragraph per tree. A leaf tells the share of the tree's class among its
+        training rows, after shrinkage, and its membership where it is no constant.
 
     Examples
     --------
