@@ -22,7 +22,7 @@ MUTATIONS = (
               "near_known_[i] = known_[i];"),
     in_recall("recall-near-length", "near_length_[i] = lengths_.length[row[i]];",
             "near_length_[i] = 0;"),
-    in_recall("recall-unsure-left", "split.score[place[begin + i]] = score[i];", ""),
+    in_recall("recall-unsure-left", "split.score[place[begin + i]] = score[i];", ";"),
     # Scores of nodes that come next.
     in_recall("ahead-one-more", "large.n_known = std::max(n_known - 1, 0);",
               "large.n_known = n_known;"),
