@@ -97,12 +97,13 @@ def test_guessed_projections_change_no_tree_of_large_subtrees():
     assert_same_forest(model, LHTClassifier(min_weight_fraction_leaf=1e-300).fit(X, y))
 
 
+@pytest.mark.parametrize("gamma", [1, 100])  # pure pieces are leaves, halves are split on
 @pytest.mark.parametrize("n_columns", [16, 17, 40])
-def test_many_rows_are_answered_like_single_ones(n_columns):
+def test_many_rows_are_answered_like_single_ones(n_columns, gamma):
     rng = np.random.default_rng(3)
     X = rng.normal(size=(2000, n_columns))
     y = (X[:, 0] + np.abs(X[:, 1]) + 0.2 * rng.normal(size=2000) > 1).astype(int)
-    forest = LHTClassifier(gamma=1).fit(X, y).forest_
+    forest = LHTClassifier(gamma=gamma).fit(X, y).forest_
     rows = rng.normal(size=(700, n_columns))
     many = forest.vote(rows, n_classes=2)[:2]
     single = [forest.vote(rows[i : i + 1], n_classes=2)[:2] for i in range(len(rows))]
