@@ -7,6 +7,18 @@ namespace {
 
 constexpr std::int64_t rows_per_block = 32;  // row pointers that stay in registers and L1
 
+/// Find the rows of a block and their weights; returns how many there are.
+template <class T, bool is_weighted>
+LHTREE_INLINE std::int64_t find_block(const Table<T>& table, RowSet rows, std::int64_t begin,
+                                      const T** row, double* weight) {
+  const std::int64_t n = std::min(rows_per_block, rows.size - begin);
+  for (std::int64_t i = 0; i < n; ++i) {
+    row[i] = table.row(rows.row[begin + i]);
+    if constexpr (is_weighted) weight[i] = rows.weight[rows.row[begin + i]];
+  }
+  return n;
+}
+
 /// Sums of sixteen columns over one block of rows, kept in registers.
 template <class T, bool is_weighted>
 LHTREE_INLINE void add_columns(const T* const* row, const double* weight, std::int64_t n_rows,
@@ -53,11 +65,7 @@ LHTREE_INLINE void add_all(const Table<T>& table, RowSet rows, const double* ori
   const T* row[rows_per_block];
   double weight[rows_per_block];
   for (std::int64_t begin = 0; begin < rows.size; begin += rows_per_block) {
-    const std::int64_t n = std::min(rows_per_block, rows.size - begin);
-    for (std::int64_t i = 0; i < n; ++i) {
-      row[i] = table.row(rows.row[begin + i]);
-      if constexpr (is_weighted) weight[i] = rows.weight[rows.row[begin + i]];
-    }
+    const std::int64_t n = find_block<T, is_weighted>(table, rows, begin, row, weight);
     std::int64_t column = 0;
     for (; column + 2 * lane_count <= table.width; column += 2 * lane_count)
       add_columns<T, is_weighted>(row, weight, n, column, origin, sum, square);
@@ -101,11 +109,7 @@ LHTREE_INLINE void add_all_present(const Table<T>& table, RowSet rows, const dou
   const T* row[rows_per_block];
   double weight[rows_per_block];
   for (std::int64_t begin = 0; begin < rows.size; begin += rows_per_block) {
-    const std::int64_t n = std::min(rows_per_block, rows.size - begin);
-    for (std::int64_t i = 0; i < n; ++i) {
-      row[i] = table.row(rows.row[begin + i]);
-      if constexpr (is_weighted) weight[i] = rows.weight[rows.row[begin + i]];
-    }
+    const std::int64_t n = find_block<T, is_weighted>(table, rows, begin, row, weight);
     for (std::int64_t column = 0; column < table.width; column += lane_count)
       add_present_lane<T, is_weighted>(row, weight, n, column, origin, sum, square, present);
   }

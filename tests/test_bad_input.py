@@ -184,6 +184,12 @@ def test_a_table_that_is_not_in_memory_is_refused():
         LHTClassifier().fit(pl.LazyFrame({"a": [1.0, 2.0]}), [0, 1])
 
 
+def test_a_column_may_be_called_like_a_method():
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame({"collect": [1.0, 2.0]})
+    assert LHTClassifier().fit(frame, [0, 1]).score(frame, [0, 1]) == 1
+
+
 @pytest.mark.parametrize("standardize", [True, False])
 def test_columns_that_overflow_are_named(standardize):
     huge = X.copy()

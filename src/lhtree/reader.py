@@ -55,7 +55,7 @@ class RowReader:
         NaN stays where a value is missing; what is so already is not copied. The weights
         are those of training rows, by which categories are counted.
         """
-        if hasattr(X, "collect"):
+        if hasattr(type(X), "collect"):  # of the type: a frame has its columns as attributes
             raise TypeError(f"X must be in memory, got a {type(X).__name__}; call its collect().")
         options = {
             "dtype": [np.float64, np.float32],
