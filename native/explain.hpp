@@ -127,13 +127,13 @@ void explain_rows(const Explained& model, const T* values, RowRange range, Scali
   const Block block = scale_rows(values + first * forest.n_features, n, forest.n_features, scaling);
   sums.vote += first * sums.n_classes;
   sums.total += first * sums.n_classes * forest.n_features;
-  Walker walker(forest, block);
+  Walker walker(forest, block, true);
   Explainer explainer(model, block, sums);
   std::vector<std::int32_t> row(n);
   for (std::int64_t tree = 0; tree < forest.n_trees; ++tree) {
     check_stop(stop);
     for (std::int32_t i = 0; i < n; ++i) row[i] = i;
-    walker.walk(tree, row, true, stop);
+    walker.walk(tree, row, stop);
     explainer.add(tree, row, walker.answers, stop);
   }
 }

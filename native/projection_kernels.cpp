@@ -70,39 +70,6 @@ LHTREE_INLINE void project_dense(const T* const* row, FormView form, Lanes last,
   for (int i = 0; i < n_rows; ++i) score[i] = combine(sum[i]);
 }
 
-/// Several dense forms of one row.
-template <int n_forms>
-LHTREE_INLINE void project_row(const double* row, const FormView* form, const Lanes* last,
-                               std::int32_t place, double* const* score) {
-  Lanes sum[n_forms];
-  for (int f = 0; f < n_forms; ++f) sum[f] = fill(0.0);
-  const std::int64_t n_terms = form[0].n_terms, n_whole = n_terms / lane_count * lane_count;
-  for (std::int64_t column = 0; column < n_whole; column += lane_count) {
-    const Lanes value = load(row + column);
-    for (int f = 0; f < n_forms; ++f) sum[f] = sum[f] + load(form[f].weight + column) * value;
-  }
-  if (n_whole < n_terms) {
-    const Lanes value = load(row + n_whole);
-    for (int f = 0; f < n_forms; ++f) sum[f] = sum[f] + last[f] * value;
-  }
-  for (int f = 0; f < n_forms; ++f) score[f][place] = combine(sum[f]);
-}
-
-template <int n_forms>
-LHTREE_INLINE void project_forms(const double* const* row, std::int64_t n_rows,
-                                 const FormView* form, const std::int32_t* place,
-                                 double* const* score) {
-  constexpr std::int64_t ahead = 6;  // rows between asking for one and reading it
-  const std::int64_t n_terms = form[0].n_terms;
-  Lanes last[n_forms];
-  for (int f = 0; f < n_forms; ++f)
-    last[f] = load_last(form[f], form[f].weight, n_terms / lane_count * lane_count);
-  for (std::int64_t i = 0; i < n_rows; ++i) {
-    if (i + ahead < n_rows) prefetch(row[i + ahead], n_terms);
-    project_row<n_forms>(row[i], form, last, place[i], score);
-  }
-}
-
 /// Several rows at once share the columns of the terms; the sums of one lane lie side by side.
 template <int n_rows, class T>
 LHTREE_INLINE void project_sparse(const T* const* row, FormView form, double* score) {
@@ -185,12 +152,19 @@ LHTREE_CLONES void project(const float* const* row, std::int64_t n_rows, FormVie
   project_all(row, n_rows, form, place, score);
 }
 
-LHTREE_CLONES void project_forms(const double* const* row, std::int64_t n_rows,
-                                 const FormView* form, int n_forms, const std::int32_t* place,
-                                 double* const* score) {
-  if (n_forms == 2) project_forms<2>(row, n_rows, form, place, score);
-  if (n_forms == 3) project_forms<3>(row, n_rows, form, place, score);
-  if (n_forms == 4) project_forms<4>(row, n_rows, form, place, score);
+LHTREE_CLONES void project_each(const double* const* row, const FormView* form, std::int64_t n_rows,
+                                double* score) {
+  constexpr std::int64_t ahead = 12;  // rows between asking for one and reading it
+  for (std::int64_t i = 0; i < n_rows; ++i) {
+    if (i + ahead < n_rows) {
+      prefetch(form[i + ahead].weight, form[i + ahead].n_terms);
+      prefetch(row[i + ahead], form[i + ahead].n_terms);
+    }
+    const std::int64_t n_whole = form[i].n_terms / lane_count * lane_count;
+    Lanes last = fill(0.0);
+    if (n_whole < form[i].n_terms) last = load_last(form[i], form[i].weight, n_whole);
+    project_dense<1>(row + i, form[i], last, score + i);
+  }
 }
 
 LHTREE_CLONES void project_columns(const double* const* column, std::int64_t n_rows, FormView form,

@@ -29,11 +29,9 @@ void project(const double* const* row, std::int64_t n_rows, FormView form, Place
 void project(const float* const* row, std::int64_t n_rows, FormView form, Place place,
              double* score);
 
-/// The same for several dense forms at once, for rows that are far away: score[f][place[i]]
-/// is form f of row i. Each row is read once.
-inline constexpr int most_forms = 4;
-void project_forms(const double* const* row, std::int64_t n_rows, const FormView* form, int n_forms,
-                   const std::int32_t* place, double* const* score);
+/// The same for one dense form per row.
+void project_each(const double* const* row, const FormView* form, std::int64_t n_rows,
+                  double* score);
 
 /// The same where the terms' columns lie side by side: column[k][i] is row i of term k.
 void project_columns(const double* const* column, std::int64_t n_rows, FormView form,

@@ -19,31 +19,24 @@ LHTREE_CLONES void standardize_values(double* value, std::int64_t n, double cent
   for (std::int64_t i = 0; i < n; ++i) value[i] = (value[i] - center) / unit;
 }
 
-LHTREE_CLONES void shorten(double* distance, const double* score, std::int64_t n, double threshold,
-                           double norm) {
-  for (std::int64_t i = 0; i < n; ++i) {
-    const double gap = std::abs(score[i] - threshold) / norm;
-    distance[i] = gap < distance[i] ? gap : distance[i];
-  }
+LHTREE_CLONES void find_gaps(const double* score, std::int64_t n, double threshold, double norm,
+                             double* gap) {
+  for (std::int64_t i = 0; i < n; ++i) gap[i] = std::abs(score[i] - threshold) / norm;
 }
 
-LHTREE_CLONES std::int64_t divide_rows(Walkers rows, std::int64_t n, const double* score,
-                                       double threshold, Walkers spare) {
+LHTREE_CLONES std::int64_t divide_rows(std::int32_t* row, std::int64_t n, const double* score,
+                                       double threshold, std::int32_t* spare) {
   // Both sides are written for every row: which one counts is hard to predict.
   std::int64_t n_left = 0, n_right = 0;
   for (std::int64_t k = 0; k < n; ++k) {
     const std::int64_t is_left = score[k] < threshold;
-    const std::int32_t row = rows.row[k];
-    const double distance = rows.distance[k];
-    spare.row[n_right] = row;
-    spare.distance[n_right] = distance;
-    rows.row[n_left] = row;
-    rows.distance[n_left] = distance;
+    const std::int32_t number = row[k];
+    spare[n_right] = number;
+    row[n_left] = number;
     n_left += is_left;
     n_right += 1 - is_left;
   }
-  std::copy_n(spare.row, n_right, rows.row + n_left);
-  std::copy_n(spare.distance, n_right, rows.distance + n_left);
+  std::copy_n(spare, n_right, row + n_left);
   return n_left;
 }
 

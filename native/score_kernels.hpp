@@ -17,19 +17,13 @@ void gather_values(const float* column, const std::uint32_t* row, std::int64_t n
 /// value[i] = (value[i] - center) / unit.
 void standardize_values(double* value, std::int64_t n, double center, double unit);
 
-/// Lower each distance to that from the hyperplane, |score - threshold| / norm, if it is less.
-void shorten(double* distance, const double* score, std::int64_t n, double threshold, double norm);
-
-/// Rows on their way through a tree, and the distance of each so far.
-struct Walkers {
-  std::int32_t* row;
-  double* distance;
-};
+/// gap[i] = |score[i] - threshold| / norm: distances from a hyperplane.
+void find_gaps(const double* score, std::int64_t n, double threshold, double norm, double* gap);
 
 /// Move the `n` rows with a score below the threshold to the front and the others behind
 /// them, each in their order; `spare` has room for all. Returns how many are in front.
-std::int64_t divide_rows(Walkers rows, std::int64_t n, const double* score, double threshold,
-                         Walkers spare);
+std::int64_t divide_rows(std::int32_t* row, std::int64_t n, const double* score, double threshold,
+                         std::int32_t* spare);
 
 /// Smallest and largest of `n` > 0 values.
 struct Extremes {

@@ -97,6 +97,15 @@ def test_guessed_projections_change_no_tree_of_large_subtrees():
     assert_same_forest(model, LHTClassifier(min_weight_fraction_leaf=1e-300).fit(X, y))
 
 
+def assert_answered_alike(forest, rows, **options):
+    many = (*forest.vote(rows, n_classes=2, **options), forest.apply(rows))
+    single = [
+        (*forest.vote(row, n_classes=2, **options), forest.apply(row)) for row in rows[:, None, :]
+    ]
+    for answer, answers in zip(many, zip(*single, strict=True), strict=True):
+        assert_array_equal(answer, np.concatenate(answers))
+
+
 @pytest.mark.parametrize("gamma", [1, 100])  # pure pieces are leaves, halves are split on
 @pytest.mark.parametrize("n_columns", [16, 17, 40])
 def test_many_rows_are_answered_like_single_ones(n_columns, gamma):
@@ -104,8 +113,30 @@ def test_many_rows_are_answered_like_single_ones(n_columns, gamma):
     X = rng.normal(size=(2000, n_columns))
     y = (X[:, 0] + np.abs(X[:, 1]) + 0.2 * rng.normal(size=2000) > 1).astype(int)
     forest = LHTClassifier(gamma=gamma).fit(X, y).forest_
-    rows = rng.normal(size=(700, n_columns))
-    many = forest.vote(rows, n_classes=2)[:2]
-    single = [forest.vote(rows[i : i + 1], n_classes=2)[:2] for i in range(len(rows))]
-    for answer, answers in zip(many, zip(*single, strict=True), strict=True):
-        assert_array_equal(answer, np.concatenate(answers))
+    assert_answered_alike(forest, rng.normal(size=(700, n_columns)))
+
+
+@pytest.mark.parametrize("maker", MAKERS)
+@pytest.mark.parametrize("standardize", [True, False])
+def test_rows_on_and_far_from_hyperplanes_are_answered_alike(maker, standardize):
+    # Training rows lie on thresholds; integers have several hyperplanes equally near; long and
+    # short rows are beyond single precision.
+    rng = np.random.default_rng(4)
+    X, y = maker(rng)
+    forest = LHTClassifier(standardize=standardize, gamma=1).fit(X, y).forest_
+    near = X[:300] * (1 + 1e-7 * rng.normal(size=(300, N_COLUMNS)))
+    scale = 10.0 ** rng.uniform(-250, 250, size=(100, 1))
+    rows = [X[:300], near, X[:100] * scale, np.zeros((2, N_COLUMNS))]
+    assert_answered_alike(forest, np.concatenate(rows))
+
+
+def test_votes_by_margin_and_of_left_out_rows_are_answered_alike():
+    X, y = make_normal(np.random.default_rng(5))
+    forest = LHForestClassifier(4, preset="paper", random_state=0).fit(X, y).forest_
+    assert_answered_alike(forest, X[:200], by_margin=True)
+    left_out = np.full((4, 4), 0x5A5A_5A5A_5A5A_5A5A, dtype=np.uint64)  # half of 256 rows
+    vote, distance, _ = forest.vote(X[:256], n_classes=2, left_out=left_out)
+    is_left_out = np.unpackbits(left_out[0].view(np.uint8), bitorder="little").astype(bool)
+    for answer, full in zip((vote, distance), forest.vote(X[:256], n_classes=2), strict=False):
+        assert_array_equal(answer[is_left_out], full[is_left_out])
+        assert not answer[~is_left_out].any()
