@@ -172,19 +172,21 @@ void vote_rows(const ForestView& forest, const T* values, RowRange range, Scalin
   }
   Walker plain(forest, block, false), normalized(forest, block, true);
   const Answers& answers = votes.by_margin ? plain.answers : normalized.answers;
-  std::vector<std::int32_t> row;
+  std::vector<std::int32_t> voter(n), row;
+  std::iota(voter.begin(), voter.end(), 0);
   for (std::int64_t tree = 0; tree < forest.n_trees; ++tree) {
     check_stop(stop);
-    row.resize(n);
-    std::iota(row.begin(), row.end(), 0);
-    if (left_out.word)
-      std::erase_if(row, [&](std::int32_t i) { return !left_out.contains(tree, first + i); });
+    if (left_out.word) {
+      voter.clear();
+      for (std::int32_t i = 0; i < n; ++i)
+        if (left_out.contains(tree, first + i)) voter.push_back(i);
+    }
+    row = voter;
     if (votes.by_margin) plain.walk(tree, row, stop);
     normalized.walk(tree, row, stop);
-    for (std::int32_t i = 0; i < n; ++i)
-      if (!left_out.word || left_out.contains(tree, first + i))
-        add_vote(votes, first + i, forest.target[tree], answers.membership[i], answers.distance[i],
-                 normalized.answers.distance[i]);
+    for (const std::int32_t i : voter)
+      add_vote(votes, first + i, forest.target[tree], answers.membership[i], answers.distance[i],
+               normalized.answers.distance[i]);
   }
 }
 

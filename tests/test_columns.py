@@ -62,12 +62,24 @@ def test_a_frame_is_the_table_of_its_indicators(model):
     assert model.score(frame, y) > 0.95
 
 
-def test_indicators_keep_their_units():
+def test_indicators_keep_their_units_in_a_contrast_of_means():
     frame, y = make_frame()
     forest = LHTClassifier().fit(frame, y).forest_
     assert_array_equal(forest.column_mean[[1, 2, 3, 5, 6, 7]], 0)
     assert_array_equal(forest.column_deviation[[1, 2, 3, 5, 6, 7]], 1)
     assert_allclose(forest.column_mean[[0, 4]], encode_by_hand(frame).mean()[["age", "is_new"]])
+
+
+@pytest.mark.parametrize(
+    "model",
+    [LHTClassifier(contrast="standardized"), LHForestClassifier(5, random_state=0)],
+    ids=str,
+)
+def test_a_frame_gives_the_model_of_its_indicators_by_hand(model):
+    frame, y = make_frame()
+    by_hand = encode_by_hand(frame).to_numpy()
+    share = model.fit(frame, y).predict_proba(frame)
+    assert_array_equal(share, model.fit(by_hand, y).predict_proba(by_hand))
 
 
 @pytest.mark.parametrize(

@@ -155,9 +155,11 @@ class HyperplaneTrees(CallbackSupportMixin, JudgedTrees):
         if issparse(rows.X):
             return sparse.find_scale(rows.X, rows.weight)
         mean, deviation = _core.find_scale(rows.X, rows.weight)
-        # Their contrast then reads as share of targets minus share of the rest.
-        is_indicator = self.columns_.find_indicators()
-        return np.where(is_indicator, 0.0, mean), np.where(is_indicator, 1.0, deviation)
+        if parameters.resolve_splits(self, n_features).contrast == "mean":
+            # Their contrast then reads as share of targets minus share of the rest.
+            is_indicator = self.columns_.find_indicators()
+            mean[is_indicator], deviation[is_indicator] = 0.0, 1.0
+        return mean, deviation
 
     def _find_draw(self, n_rows, n_old):
         n_draws = parameters.count_draws(self.max_samples, n_rows, bootstrap=self.bootstrap)

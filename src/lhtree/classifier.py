@@ -69,9 +69,9 @@ class LHTClassifier(HyperplaneTrees):
 default="from_dtype"
         Columns that hold categories: a mask, positions or names; "from_dtype" takes the
         columns of categories and text of a pandas or polars frame, None takes none.
-        Each becomes one indicator (0 or 1) per category, which is not standardised: its
-        contrast is the share among the targets minus that among the rest. Missing
-        categories, and at prediction unknown ones, have no indicator of 1.
+        Each becomes one indicator (0 or 1) per category. With ``contrast="mean"`` it is not
+        standardised: its contrast is the share among the targets minus that among the
+        rest. Missing categories, and at prediction unknown ones, have no indicator of 1.
     max_categories : int or None, default=64
         Most indicators of a column: if there are more categories, the rarest share one.
         None for no limit.
@@ -322,9 +322,9 @@ class LHForestClassifier(HyperplaneTrees):
 default="from_dtype"
         Columns that hold categories: a mask, positions or names; "from_dtype" takes the
         columns of categories and text of a pandas or polars frame, None takes none.
-        Each becomes one indicator (0 or 1) per category, which is not standardised: its
-        contrast is the share among the targets minus that among the rest. Missing
-        categories, and at prediction unknown ones, have no indicator of 1.
+        Each becomes one indicator (0 or 1) per category. With ``contrast="mean"`` it is not
+        standardised: its contrast is the share among the targets minus that among the
+        rest. Missing categories, and at prediction unknown ones, have no indicator of 1.
     max_categories : int or None, default=64
         Most indicators of a column: if there are more categories, the rarest share one.
         None for no limit.

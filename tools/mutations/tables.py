@@ -35,5 +35,8 @@ MUTATIONS = (
     in_columns("category-twice",
                "return np.array([*number_of, -1], dtype=np.int64)[code], list(number)",
                "return np.asarray(code), [to_value(value) for value in values]"),
-    in_columns("category-scaled", "np.where(is_indicator, 1.0, deviation)", "deviation"),
+    in_columns("category-scaled", "mean[is_indicator], deviation[is_indicator] = 0.0, 1.0",
+               "pass"),
+    in_columns("category-never-scaled", 'resolve_splits(self, n_features).contrast == "mean"',
+               "resolve_splits(self, n_features)"),
 )
