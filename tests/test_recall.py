@@ -44,6 +44,11 @@ def make_huge(rng):
     return X * 1e60, y  # lengths are beyond single precision
 
 
+def make_long(rng):
+    X, y = make_normal(rng)
+    return X * 1e13, y  # some rows of the tests are too long for guesses, others are not
+
+
 def make_tiny(rng):
     X, y = make_normal(rng)
     return X * 1e-60, y
@@ -55,8 +60,8 @@ def make_noise(rng):
 
 
 MAKERS = [
-    make_normal, make_distant, make_integers, make_repeated, make_outliers, make_huge, make_tiny,
-    make_noise,
+    make_normal, make_distant, make_integers, make_repeated, make_outliers, make_huge, make_long,
+    make_tiny, make_noise,
 ]  # fmt: skip
 
 
@@ -125,8 +130,8 @@ def test_rows_on_and_far_from_hyperplanes_are_answered_alike(maker, standardize)
     X, y = maker(rng)
     forest = LHTClassifier(standardize=standardize, gamma=1).fit(X, y).forest_
     near = X[:300] * (1 + 1e-7 * rng.normal(size=(300, N_COLUMNS)))
-    scale = 10.0 ** rng.uniform(-250, 250, size=(100, 1))
-    rows = [X[:300], near, X[:100] * scale, np.zeros((2, N_COLUMNS))]
+    scale, wide_scale = (10.0 ** rng.uniform(-x, x, size=(200, 1)) for x in (4, 240))
+    rows = [X[:300], near, X[:200] * scale, X[:200] * wide_scale, np.zeros((2, N_COLUMNS))]
     assert_answered_alike(forest, np.concatenate(rows))
 
 

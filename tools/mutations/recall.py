@@ -37,6 +37,4 @@ MUTATIONS = (
     in_recall("chain-past-exit", "exit < static_cast<float>(v) ? infinity : size", "size"),
     in_recall("chain-guess-is-distance", "answers.distance[i] = find_distance(i);",
               "answers.distance[i] = first;"),
-    in_recall("chain-last-links", "chain.threshold[v] = -std::numeric_limits<float>::infinity();",
-              ""),
 )
