@@ -58,7 +58,6 @@ class FittedTrees(RowReader, ClassifierMixin, BaseEstimator):
         ndarray of shape (n_samples, n_classes)
             Probabilities in the order of ``classes_``; rows sum to one.
         """
-        check_is_fitted(self)
         sums = self._vote(self._read_rows(X))
         by_margin = self.voting == "margin"
         return self._normalize(find_scores(sums, self._n_members, by_margin=by_margin))
@@ -91,7 +90,6 @@ class FittedTrees(RowReader, ClassifierMixin, BaseEstimator):
         ndarray of shape (n_samples,)
             Labels from ``classes_``.
         """
-        check_is_fitted(self)
         share = self._find_probabilities(self._vote(self._read_rows(X)), self._n_members)
         return self.classes_[share.argmax(axis=1)]
 
@@ -108,10 +106,8 @@ class FittedTrees(RowReader, ClassifierMixin, BaseEstimator):
         ndarray of int64, shape (n_samples, n_trees)
             Node numbers within each tree of ``trees_``.
         """
-        check_is_fitted(self)
-        return self.forest_.apply(
-            self._read_rows(X), n_threads=parameters.count_threads(self.n_jobs)
-        )
+        rows = self._read_rows(X)
+        return self.forest_.apply(rows, n_threads=parameters.count_threads(self.n_jobs))
 
     def decision_path(self, X):
         """Return the nodes that each row passes.

@@ -136,7 +136,8 @@ class RowReader:
         A plain array that needs no change passes at once: for a single row,
         scikit-learn's checks take longer than the answer.
         """
-        check_is_fitted(self)
+        if not hasattr(self, "columns_"):
+            check_is_fitted(self)  # raises
         is_plain = (
             type(X) is np.ndarray
             and X.dtype in (np.float64, np.float32)
