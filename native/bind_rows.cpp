@@ -59,7 +59,10 @@ Output<double, 2> standardized(const Input<T, 2>& X, const Input<double, 1>& mea
   const auto n_rows = static_cast<std::int64_t>(X.shape(0));
   const auto n_columns = static_cast<std::int64_t>(X.shape(1));
   const std::int64_t size = std::max<std::int64_t>(1, small_work / n_columns);
-  PageVector<double> scaled(X.size());  // goes back to the system before the forest is finished
+  PageVector<double> scaled;  // goes back to the system before the forest is finished
+  scaled.reserve(X.size());
+  use_large_pages(scaled);
+  scaled.resize(X.size());
   const auto task = [&](std::int64_t i, const StopFlag&) {
     const std::int64_t first = i * size, offset = first * n_columns;
     const std::int64_t n = std::min(size, n_rows - first);

@@ -19,15 +19,17 @@ LHTREE_INLINE std::int64_t find_block(const Table<T>& table, RowSet rows, std::i
   return n;
 }
 
-/// Sums of sixteen columns over one block of rows, kept in registers.
+/// Sums of sixteen columns over one block of rows, kept in registers. Those of as many rows of
+/// the next block are asked for meanwhile, if there is one.
 template <class T, bool is_weighted>
-LHTREE_INLINE void add_columns(const T* const* row, const double* weight, std::int64_t n_rows,
-                               std::int64_t column, const double* origin, double* sum,
-                               double* square) {
+LHTREE_INLINE void add_columns(const T* const* row, const T* const* next, const double* weight,
+                               std::int64_t n_rows, std::int64_t column, const double* origin,
+                               double* sum, double* square) {
   const Lanes origin0 = load(origin + column), origin1 = load(origin + column + lane_count);
   Lanes sum0 = load(sum + column), sum1 = load(sum + column + lane_count);
   Lanes square0 = load(square + column), square1 = load(square + column + lane_count);
   for (std::int64_t i = 0; i < n_rows; ++i) {
+    if (next) prefetch(next[i] + column, 2 * lane_count);
     const Lanes x0 = load(row[i] + column) - origin0;
     const Lanes x1 = load(row[i] + column + lane_count) - origin1;
     const Lanes wx0 = is_weighted ? fill(weight[i]) * x0 : x0;
@@ -62,14 +64,22 @@ LHTREE_INLINE void add_lane(const T* const* row, const double* weight, std::int6
 template <class T, bool is_weighted>
 LHTREE_INLINE void add_all(const Table<T>& table, RowSet rows, const double* origin, double* sum,
                            double* square) {
-  const T* row[rows_per_block];
-  double weight[rows_per_block];
-  for (std::int64_t begin = 0; begin < rows.size; begin += rows_per_block) {
-    const std::int64_t n = find_block<T, is_weighted>(table, rows, begin, row, weight);
+  constexpr std::int64_t near = 1 << 20;  // bytes that a fast cache holds
+  const bool is_far = table.n_rows * table.width * std::int64_t{sizeof(T)} > near;
+  const T* row[2][rows_per_block];
+  double weight[2][rows_per_block];
+  std::int64_t n = find_block<T, is_weighted>(table, rows, 0, row[0], weight[0]);
+  for (std::int64_t begin = 0, k = 0; n > 0; k = 1 - k) {
+    const std::int64_t n_next =
+        find_block<T, is_weighted>(table, rows, begin + n, row[1 - k], weight[1 - k]);
+    const T* const* next = is_far && n_next == n ? row[1 - k] : nullptr;
     std::int64_t column = 0;
     for (; column + 2 * lane_count <= table.width; column += 2 * lane_count)
-      add_columns<T, is_weighted>(row, weight, n, column, origin, sum, square);
-    if (column < table.width) add_lane<T, is_weighted>(row, weight, n, column, origin, sum, square);
+      add_columns<T, is_weighted>(row[k], next, weight[k], n, column, origin, sum, square);
+    if (column < table.width)
+      add_lane<T, is_weighted>(row[k], weight[k], n, column, origin, sum, square);
+    begin += n;
+    n = n_next;
   }
 }
 
