@@ -18,9 +18,15 @@ template <int n_rows>
 LHTREE_INLINE void guess_gaps(const Chain& chain, const float* const* row, float* gap) {
   Floats sum[n_rows];
   for (int i = 0; i < n_rows; ++i) sum[i] = fill_floats(0.0f);
-  for (std::int64_t j = 0; j < chain.n_columns; ++j) {
-    const Floats weight = load_floats(chain.weight + j * Chain::most);
-    for (int i = 0; i < n_rows; ++i) sum[i] = sum[i] + weight * fill_floats(row[i][j]);
+  for (std::int64_t begin = 0, end; begin < chain.n_columns; begin = end) {
+    end = std::min(begin + Chain::columns_per_sum, chain.n_columns);
+    Floats part[n_rows];
+    for (int i = 0; i < n_rows; ++i) part[i] = fill_floats(0.0f);
+    for (std::int64_t j = begin; j < end; ++j) {
+      const Floats weight = load_floats(chain.weight + j * Chain::most);
+      for (int i = 0; i < n_rows; ++i) part[i] = part[i] + weight * fill_floats(row[i][j]);
+    }
+    for (int i = 0; i < n_rows; ++i) sum[i] = sum[i] + part[i];
   }
   const Floats threshold = load_floats(chain.threshold);
   for (int i = 0; i < n_rows; ++i) store(gap + i * Chain::most, sum[i] - threshold);

@@ -1,7 +1,8 @@
 // Loops that take the time: rows that pass several splits of a tree one after the other.
 //
 // They guess in single precision; an error bounds by how much the guesses about a row may be
-// off. They are compiled once per instruction set and picked at load time.
+// off. Numbers of splits are floats, too: what has one type is worked on side by side. The loops
+// are compiled once per instruction set and picked at load time.
 #pragma once
 
 #include <cstdint>
@@ -14,6 +15,7 @@ namespace lhtree {
 /// go to. Behind the last one, weights are anything and thresholds minus infinity.
 struct Chain {
   static constexpr int most = Floats::count;
+  static constexpr std::int64_t columns_per_sum = 128;  // more would make errors grow
 
   std::int64_t n_columns;
   const float* weight;  // [n_columns, most] scaled to length one
@@ -35,7 +37,7 @@ struct Passage {
   float exit;     // the split where the row leaves, `most` if it stays; -1: a side is not sure
   float nearest;  // the split that it came nearest to
   float first;    // its distance from that one
-  float second;   // its distance from the next but one
+  float second;   // its distance from the second nearest
 };
 
 /// Find the passage of each row, whose gaps may be off by `error`.

@@ -127,7 +127,7 @@ void explain_rows(const Explained& model, const T* values, RowRange range, Scali
   const Block block = scale_rows(values + first * forest.n_features, n, forest.n_features, scaling);
   sums.vote += first * sums.n_classes;
   sums.total += first * sums.n_classes * forest.n_features;
-  Walker walker(forest, block, true);
+  Walker walker(forest, block, Distance::none);
   Explainer explainer(model, block, sums);
   std::vector<std::int32_t> row(n);
   for (std::int64_t tree = 0; tree < forest.n_trees; ++tree) {

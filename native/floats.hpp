@@ -68,7 +68,7 @@ LHTREE_INLINE void store(float* values, const Floats& floats) {
 }
 
 LHTREE_INLINE Floats fill_floats(float value) {
-  float copy[2 * part_size];  // see fill()
+  float copy[2 * part_size];  // compilers make one instruction of this
   for (float& element : copy) element = value;
   Floats floats;
   for (int i = 0; i < Floats::part_count; ++i) std::memcpy(&floats.part[i], copy, sizeof copy);

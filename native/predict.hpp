@@ -6,12 +6,10 @@
 #include <cstdint>
 #include <limits>
 #include <numeric>
-#include <utility>
 #include <vector>
 
 #include "parallel.hpp"
 #include "projection_kernels.hpp"
-#include "score_kernels.hpp"
 #include "tree.hpp"
 #include "walker.hpp"
 
@@ -85,7 +83,7 @@ inline std::int64_t step_down(const ForestView& forest, const double* row, bool 
     const double threshold = forest.threshold[node];
     double& distance = answers.distance[tree];
     if (is_root) distance = std::numeric_limits<double>::infinity();
-    shorten(distance, std::abs(score - threshold) / (normalizes ? forest.norm[node] : 1.0));
+    shorten(distance, find_gap(score, threshold, normalizes ? forest.norm[node] : 1.0));
     answers.leaf[tree] = left + !(score < threshold);
     forest.prefetch_node(root + answers.leaf[tree]);
     active[n_going++] = tree;
@@ -170,7 +168,7 @@ void vote_rows(const ForestView& forest, const T* values, RowRange range, Scalin
       vote_row(forest, block.row(i), block.has_missing, first + i, votes);
     return;
   }
-  Walker plain(forest, block, false), normalized(forest, block, true);
+  Walker plain(forest, block, Distance::plain), normalized(forest, block, Distance::normalized);
   const Answers& answers = votes.by_margin ? plain.answers : normalized.answers;
   std::vector<std::int32_t> voter(n), row;
   std::iota(voter.begin(), voter.end(), 0);
@@ -196,7 +194,7 @@ void apply_rows(const ForestView& forest, const T* values, RowRange range, Scali
                 std::int64_t* leaf, const StopFlag& stop) {
   const auto [first, n] = range;
   const Block block = scale_rows(values + first * forest.n_features, n, forest.n_features, scaling);
-  Walker walker(forest, block, true);
+  Walker walker(forest, block, Distance::none);
   std::vector<std::int32_t> row(n);
   for (std::int64_t tree = 0; tree < forest.n_trees; ++tree) {
     check_stop(stop);

@@ -21,7 +21,7 @@ LHTREE_CLONES void standardize_values(double* value, std::int64_t n, double cent
 
 LHTREE_CLONES void find_gaps(const double* score, std::int64_t n, double threshold, double norm,
                              double* gap) {
-  for (std::int64_t i = 0; i < n; ++i) gap[i] = std::abs(score[i] - threshold) / norm;
+  for (std::int64_t i = 0; i < n; ++i) gap[i] = find_gap(score[i], threshold, norm);
 }
 
 LHTREE_CLONES std::int64_t divide_rows(std::int32_t* row, std::int64_t n, const double* score,

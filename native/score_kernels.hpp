@@ -4,6 +4,7 @@
 // versions give the same bits.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 
 #include "table.hpp"
@@ -17,7 +18,12 @@ void gather_values(const float* column, const std::uint32_t* row, std::int64_t n
 /// value[i] = (value[i] - center) / unit.
 void standardize_values(double* value, std::int64_t n, double center, double unit);
 
-/// gap[i] = |score[i] - threshold| / norm: distances from a hyperplane.
+/// Distance from a hyperplane.
+LHTREE_INLINE double find_gap(double score, double threshold, double norm) {
+  return std::abs(score - threshold) / norm;
+}
+
+/// gap[i] = find_gap(score[i], threshold, norm).
 void find_gaps(const double* score, std::int64_t n, double threshold, double norm, double* gap);
 
 /// Move the `n` rows with a score below the threshold to the front and the others behind

@@ -46,12 +46,13 @@ LHTREE_INLINE void add_columns(const T* const* row, const T* const* next, const 
 }
 
 template <class T, bool is_weighted>
-LHTREE_INLINE void add_lane(const T* const* row, const double* weight, std::int64_t n_rows,
-                            std::int64_t column, const double* origin, double* sum,
-                            double* square) {
+LHTREE_INLINE void add_lane(const T* const* row, const T* const* next, const double* weight,
+                            std::int64_t n_rows, std::int64_t column, const double* origin,
+                            double* sum, double* square) {
   const Lanes origin0 = load(origin + column);
   Lanes sum0 = load(sum + column), square0 = load(square + column);
   for (std::int64_t i = 0; i < n_rows; ++i) {
+    if (next) prefetch(next[i] + column, lane_count);
     const Lanes x0 = load(row[i] + column) - origin0;
     const Lanes wx0 = is_weighted ? fill(weight[i]) * x0 : x0;
     sum0 = sum0 + wx0;
@@ -77,7 +78,7 @@ LHTREE_INLINE void add_all(const Table<T>& table, RowSet rows, const double* ori
     for (; column + 2 * lane_count <= table.width; column += 2 * lane_count)
       add_columns<T, is_weighted>(row[k], next, weight[k], n, column, origin, sum, square);
     if (column < table.width)
-      add_lane<T, is_weighted>(row[k], weight[k], n, column, origin, sum, square);
+      add_lane<T, is_weighted>(row[k], next, weight[k], n, column, origin, sum, square);
     begin += n;
     n = n_next;
   }

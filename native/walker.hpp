@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "block.hpp"
 #include "chain_kernels.hpp"
 #include "projection_kernels.hpp"
 #include "score_kernels.hpp"
@@ -16,59 +17,10 @@
 
 namespace lhtree {
 
-/// Rows on their way through a forest: standardised, in whole lanes.
-struct Block {
-  std::int64_t n_rows;
-  std::int64_t n_columns;
-  std::int64_t width;
-  bool has_missing;           // whether a value is NaN
-  std::vector<double> value;  // [n_rows, width]
-  const double* row(std::int64_t i) const { return value.data() + i * width; }
-};
-
-/// The rows of a block in single precision, and how far guesses about each may be off.
-struct RoughRows {
-  std::vector<float> value;  // [n_rows, n_columns]
-  std::vector<float> error;
-  double farthest = 0.0;  // distance of a hyperplane from the origin for which errors hold
-};
-
-/// A product with m weights of length one, each rounded, is off by at most (m + 2) u times the
-/// row's length, and its distance from a threshold by u times that threshold more (and as much
-/// again for the difference). u is the rounding of floats; what goes below their range is less
-/// than the last summand.
-inline RoughRows round_rows(const Block& block) {
-  constexpr double u = 0x1p-24, longest = 1e15, slack = 1.01, least = 1e-30;
-  RoughRows rough;
-  rough.value.resize(block.n_rows * block.n_columns);
-  rough.error.resize(block.n_rows);
-  std::vector<double> length(block.n_rows);
-  for (std::int64_t i = 0; i < block.n_rows; ++i) {
-    const double* row = block.row(i);
-    double square = 0.0;
-    for (std::int64_t j = 0; j < block.n_columns; ++j) square += row[j] * row[j];
-    length[i] = std::sqrt(square);
-  }
-  std::vector<double> sorted = length;
-  const auto middle = sorted.begin() + block.n_rows / 2;
-  std::nth_element(sorted.begin(), middle, sorted.end());
-  rough.farthest = std::min(4.0 * *middle, longest);  // farther ones are rare
-  const auto m = static_cast<double>(block.n_columns);
-  for (std::int64_t i = 0; i < block.n_rows; ++i) {
-    const bool is_usual = length[i] <= longest;
-    float* value = rough.value.data() + i * block.n_columns;
-    for (std::int64_t j = 0; j < block.n_columns; ++j)
-      value[j] = is_usual ? static_cast<float>(block.row(i)[j]) : 0.0f;
-    const double error = slack * (u * ((m + 4.0) * length[i] + 3.0 * rough.farthest) + m * least);
-    rough.error[i] = is_usual ? static_cast<float>(error) : std::numeric_limits<float>::infinity();
-  }
-  return rough;
-}
-
 /// The split that a row came nearest to, as far as guesses tell.
 struct Nearest {
   float first;        // distance from it
-  float second;       // from the next but one
+  float second;       // from the second nearest
   std::int32_t node;  // -1: no split was guessed
 };
 
@@ -89,6 +41,9 @@ inline double find_membership(const ForestView& forest, std::int64_t leaf, const
   return std::isnan(value) ? share : std::clamp(value, 0.0, 1.0);
 }
 
+/// Which distances a walk finds.
+enum class Distance { none, plain, normalized };
+
 inline void shorten(double& distance, double gap) { distance = gap < distance ? gap : distance; }
 
 /// Walks blocks of rows down the trees; keeps its buffers between trees.
@@ -99,10 +54,10 @@ inline void shorten(double& distance, double gap) { distance = gap < distance ? 
 /// is found out exactly, and so is the distance from the nearest hyperplane at the end.
 class Walker {
  public:
-  Walker(const ForestView& forest, const Block& block, bool normalizes)
+  Walker(const ForestView& forest, const Block& block, Distance distance)
       : forest_(forest),
         block_(block),
-        normalizes_(normalizes),
+        distance_(distance),
         pointer_(block.n_rows),
         score_(block.n_rows),
         gap_(block.n_rows),
@@ -110,7 +65,7 @@ class Walker {
     answers.leaf.resize(block.n_rows);
     answers.membership.resize(block.n_rows);
     answers.distance.resize(block.n_rows);
-    if (!normalizes || block.has_missing || block.n_rows < least_rows || !has_chains()) return;
+    if (!has_chains()) return;
     rough_ = round_rows(block);
     nearest_.resize(block.n_rows);
     chain_weight_.resize(forest.n_features * Chain::most);
@@ -122,7 +77,7 @@ class Walker {
 
   Answers answers;
 
-  /// Fill `answers` for the given rows of the block, whose order is lost.
+  /// Fill `answers` for the given rows of the block; afterwards they are grouped by leaf.
   void walk(std::int64_t tree, std::vector<std::int32_t>& row, const StopFlag& stop) {
     root_ = forest_.tree_start[tree];
     const auto n_rows = static_cast<std::int32_t>(row.size());
@@ -142,7 +97,7 @@ class Walker {
       else
         descend(span, row.data());
     }
-    if (!nearest_.empty()) complete_distances();
+    if (!nearest_.empty() && distance_ != Distance::none) complete_distances();
   }
 
  private:
@@ -152,13 +107,19 @@ class Walker {
   static constexpr std::int32_t few = 512;  // so many rows of 100 columns stay in a fast cache
   static constexpr std::int32_t least_rows = 16;  // for fewer, a chain is not worth its copy
 
+  /// Whether guesses can help. They are of normalised distances.
   bool has_chains() const {
-    constexpr std::int64_t most_columns = 100'000;  // for which the bound of errors holds
-    if (forest_.n_features > most_columns) return false;
+    if (distance_ == Distance::plain || block_.has_missing || block_.n_rows < least_rows ||
+        block_.n_columns > most_rough_columns)
+      return false;
     for (std::int64_t tree = 0; tree < forest_.n_trees; ++tree)
       if (forest_.is_dense_split(forest_.tree_start[tree])) return true;
     return false;
   }
+
+  /// Whether guesses have decided: columns with an offset far beyond their spread, for example,
+  /// leave nothing to single precision.
+  bool is_worth_guessing() const { return !nearest_.empty() && 4 * n_unsure_ <= n_guessed_; }
 
   void arrive(const Span& span, const std::int32_t* row) {
     const std::int64_t leaf = root_ + span.node;
@@ -172,7 +133,7 @@ class Walker {
   }
 
   void descend(const Span& span, std::int32_t* row) {
-    if (!nearest_.empty() && span.end - span.begin >= least_rows && find_chain(span.node))
+    if (is_worth_guessing() && span.end - span.begin >= least_rows && find_chain(span.node))
       follow(span, row);
     else
       split(span, row);
@@ -187,7 +148,8 @@ class Walker {
     const Place place = n > few ? Place::scattered : Place::cached;
     project(pointer_.data(), n, forest_.form(node, block_.has_missing), place, score_.data());
     const double threshold = forest_.threshold[node];
-    find_gaps(score_.data(), n, threshold, normalizes_ ? forest_.norm[node] : 1.0, gap_.data());
+    const double norm = distance_ == Distance::plain ? 1.0 : forest_.norm[node];
+    find_gaps(score_.data(), n, threshold, norm, gap_.data());
     for (std::int32_t k = 0; k < n; ++k) shorten(answers.distance[row[k]], gap_[k]);
     const auto n_left =
         static_cast<std::int32_t>(divide_rows(row, n, score_.data(), threshold, spare_row_.data()));
@@ -198,29 +160,32 @@ class Walker {
   /// Make a chain of the splits that most training rows passed from a node on. Returns whether
   /// they are worth it: trees that cut off small pieces have long chains.
   bool find_chain(std::int32_t node) {
-    constexpr double least_passed = 2.5;
+    constexpr double least_passed = 2.5;  // splits per row; fewer are faster one by one
     const auto all = static_cast<double>(forest_.n_samples[root_ + node]);
     double n_passed = 0.0;
     n_links_ = 0;
     while (n_links_ < Chain::most && is_near_split(root_ + node)) {
       link_[n_links_++] = root_ + node;
-      prefetch(forest_.form(root_ + node).weight, block_.n_columns);
       n_passed += static_cast<double>(forest_.n_samples[root_ + node]);
       node = static_cast<std::int32_t>(forest_.larger_child(root_, root_ + node) - root_);
     }
-    return n_passed >= least_passed * all;
+    return n_links_ > 1 && n_passed >= least_passed * all;
   }
 
+  /// Whether the errors hold for a split. Its norm is at least one if it was grown here; in a
+  /// file, it may be so small that it is not the length of the weights.
   bool is_near_split(std::int64_t node) const {
-    return forest_.is_dense_split(node) && forest_.norm[node] > 0.0 &&
+    constexpr double least_norm = 1e-100;
+    return forest_.is_dense_split(node) && forest_.norm[node] >= least_norm &&
            std::abs(forest_.threshold[node]) <= rough_.farthest * forest_.norm[node];
   }
 
   Chain make_chain() {
     Chain chain{block_.n_columns, chain_weight_.data(), {}, {}, {}, {}};
-    for (int v = 0; v < Chain::most; ++v) {
-      const std::int64_t node = link_[v < n_links_ ? v : 0];
-      const bool stays_left = find_child(v < n_links_ ? v : 0, true) == forest_.left[node];
+    for (int v = 0; v < n_links_; ++v) prefetch(forest_.form(link_[v]).weight, block_.n_columns);
+    for (int v = 0; v < n_links_; ++v) {
+      const std::int64_t node = link_[v];
+      const bool stays_left = find_child(v, true) == forest_.left[node];
       const double* weight = forest_.form(node).weight;
       const double unit = 1.0 / forest_.norm[node];
       for (std::int64_t j = 0; j < block_.n_columns; ++j)
@@ -229,9 +194,10 @@ class Walker {
       chain.threshold[v] = static_cast<float>(forest_.threshold[node] * unit);
       chain.if_below[v] = static_cast<float>(stays_left ? Chain::most : v);
       chain.if_not[v] = static_cast<float>(stays_left ? v : Chain::most);
-      if (v < n_links_) continue;
+    }
+    for (int v = n_links_; v < Chain::most; ++v) {  // no row leaves here or comes near
       chain.threshold[v] = -std::numeric_limits<float>::infinity();
-      chain.if_not[v] = static_cast<float>(Chain::most);
+      chain.if_below[v] = chain.if_not[v] = static_cast<float>(Chain::most);
     }
     return chain;
   }
@@ -244,6 +210,7 @@ class Walker {
     for (std::int32_t k = 0; k < n; ++k) error_[k] = rough_.error[row[k]];
     guess_gaps(chain, rough_.value.data(), row, n, rough_gap_.data());
     find_passages(chain, rough_gap_.data(), error_.data(), n, passage_.data());
+    n_guessed_ += n;
     for (std::int32_t k = 0; k < n; ++k) {
       if (passage_[k].exit < 0.0f) make_sure(chain, row[k], k);
       update(nearest_[row[k]], chain, passage_[k]);
@@ -280,13 +247,13 @@ class Walker {
   void make_sure(const Chain& chain, std::int32_t i, std::int32_t k) {
     constexpr double least = 1e-37, most = 1e37;  // as floats, neither 0 nor infinite
     float* gap = rough_gap_.data() + k * Chain::most;
+    ++n_unsure_;
     for (int v = 0; v < n_links_; ++v) {
       if (!(std::abs(gap[v]) > rough_.error[i])) {
         const double score = project_row(link_[v], i), threshold = forest_.threshold[link_[v]];
-        const double distance = std::abs(score - threshold) / forest_.norm[link_[v]];
+        const double distance = find_gap(score, threshold, forest_.norm[link_[v]]);
         const auto size = static_cast<float>(std::clamp(distance, least, most));
         gap[v] = score < threshold ? -size : size;
-        if (std::isnan(size)) gap[v] = std::numeric_limits<float>::infinity();
       }
       if ((gap[v] < 0.0f ? chain.if_below : chain.if_not)[v] < Chain::most) break;
     }
@@ -326,6 +293,7 @@ class Walker {
       if (node < 0) continue;
       if (!(second - first > 2.0f * rough_.error[i])) {
         answers.distance[i] = find_distance(i);
+        ++n_unsure_;
         continue;
       }
       spare_row_[n] = i;
@@ -337,7 +305,7 @@ class Walker {
       const std::int32_t i = spare_row_[k];
       const std::int64_t node = root_ + nearest_[i].node;
       shorten(answers.distance[i],
-              std::abs(score_[k] - forest_.threshold[node]) / forest_.norm[node]);
+              find_gap(score_[k], forest_.threshold[node], forest_.norm[node]));
     }
   }
 
@@ -346,7 +314,7 @@ class Walker {
     double distance = std::numeric_limits<double>::infinity();
     for (std::int64_t node = root_; forest_.left[node] >= 0;) {
       const double score = project_row(node, i), threshold = forest_.threshold[node];
-      shorten(distance, std::abs(score - threshold) / forest_.norm[node]);
+      shorten(distance, find_gap(score, threshold, forest_.norm[node]));
       node = root_ + forest_.left[node] + !(score < threshold);
     }
     return distance;
@@ -354,7 +322,7 @@ class Walker {
 
   const ForestView& forest_;
   const Block& block_;
-  bool normalizes_;
+  Distance distance_;
   std::int64_t root_ = 0;
   std::vector<Span> stack_;
   std::vector<const double*> pointer_;
@@ -370,6 +338,7 @@ class Walker {
   std::vector<Passage> passage_;
   std::int64_t link_[Chain::most] = {};  // the nodes of the chain
   int n_links_ = 0;
+  std::int64_t n_guessed_ = 0, n_unsure_ = 0;  // chains that rows passed, and that did not decide
 };
 
 }  // namespace lhtree

@@ -24,8 +24,7 @@ MUTATIONS = (
             "near_length_[i] = 0;"),
     in_recall("recall-unsure-left", "split.score[place[begin + i]] = score[i];", ";"),
     # Chains of splits that are asked at once.
-    in_recall("chain-no-error", "slack * (u * ((m + 4.0) * length[i] + 3.0 * rough.farthest)",
-              "0.0 * (u * ((m + 4.0) * length[i] + 3.0 * rough.farthest)"),
+    in_recall("chain-no-error", "slack * (rounding + ", "slack * (0.0 * rounding + "),
     in_recall("chain-long-rows", "rough.error[i] = is_usual ?", "rough.error[i] = true ?"),
     in_recall("chain-other-child", "return left + (next_is_left != is_next);",
               "return left + (next_is_left == is_next);"),
@@ -35,6 +34,11 @@ MUTATIONS = (
               "std::numeric_limits<float>::infinity()"),
     in_recall("chain-second-here", "farther < second ? farther : second;", "infinity;"),
     in_recall("chain-past-exit", "exit < static_cast<float>(v) ? infinity : size", "size"),
+    in_recall("chain-close-second", "second - first > 2.0f * rough_.error[i]",
+              "second - first > 0.0f * rough_.error[i]"),
+    in_recall("chain-other-path", "node = root_ + forest_.left[node] + !(score < threshold);",
+              "node = root_ + forest_.left[node] + (score < threshold);"),
+    in_recall("chain-last-part", "sum[i] = sum[i] + part[i];", "sum[i] = part[i];"),
     in_recall("chain-guess-is-distance", "answers.distance[i] = find_distance(i);",
               "answers.distance[i] = first;"),
 )
