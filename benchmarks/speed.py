@@ -5,6 +5,7 @@
     python -m benchmarks.speed                          # all of it; takes more than an hour
     python -m benchmarks.speed --budget-minutes 25      # what is most important first
     python -m benchmarks.speed --tasks table3 synth     # some of it
+    python -m benchmarks.speed --tasks synth --again    # another round: the page has the best
     python -m benchmarks.speed_report                   # tables from the lines
 
 Every measurement runs in a process of its own with fixed threads, so that no model
@@ -78,11 +79,11 @@ def read_done(path: Path, build: str) -> set[str]:
     return {line["job"] for line in found if line["build"] == build}
 
 
-def run(jobs: list[dict[str, Any]], out: Path, budget: float) -> None:
-    """Measure what is not there yet, as long as there is time."""
+def run(jobs: list[dict[str, Any]], out: Path, budget: float, *, again: bool = False) -> None:
+    """Measure what is not there yet, or all of it `again`, as long as there is time."""
     start, build = time.monotonic(), speed_jobs.find_build()
     out.parent.mkdir(parents=True, exist_ok=True)
-    done = read_done(out, build)
+    done = set() if again else read_done(out, build)
     left = [job for job in jobs if json.dumps(job) not in done]
     for job in (bar := tqdm(left, initial=len(jobs) - len(left), total=len(jobs))):
         time_left = budget - (time.monotonic() - start)
@@ -111,6 +112,7 @@ def main() -> None:
     parser.add_argument("--models", nargs="+", help="only these")
     parser.add_argument("--budget-minutes", type=float, default=float("inf"))
     parser.add_argument("--out", type=Path, default=RESULTS)
+    parser.add_argument("--again", action="store_true", help="another round of what is there, too")
     parser.add_argument("--list", action="store_true", help="print the measurements and leave")
     parser.add_argument("--job", help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -127,7 +129,7 @@ def main() -> None:
     if options.list:
         print(*map(json.dumps, jobs), sep="\n")
         return
-    run(jobs, options.out, 60 * options.budget_minutes)
+    run(jobs, options.out, 60 * options.budget_minutes, again=options.again)
 
 
 if __name__ == "__main__":

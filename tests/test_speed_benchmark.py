@@ -64,6 +64,14 @@ def test_one_measurement_has_all_its_numbers(monkeypatch):
     assert asked["bulk_rows"] == 500
 
 
+def test_the_least_time_of_several_rounds_counts():
+    first = {"job": "a", "build": "new", "fit_s": 2.0, "bulk_s": 1.0, "model_mb": 3.0}
+    second = {"job": "a", "build": "new", "fit_s": 1.0, "bulk_s": 2.0, "model_mb": 3.5}
+    other = {"job": "b", "build": "new", "both_ms": 5.0}
+    found = speed_report.Lines([{**first, "build": "old", "fit_s": 0.5}, first, other, second])
+    assert found.all == [{**second, "bulk_s": 1.0}, other]
+
+
 def test_the_page_says_which_bars_hold(tmp_path):
     def make(task, model, threads, **numbers):
         return make_line(speed_jobs.make_job(task, "synth50k", model, threads), **numbers)
