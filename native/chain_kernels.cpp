@@ -6,6 +6,7 @@
 namespace lhtree {
 namespace {
 
+// Unrolled, what loops over splits hold stays in registers.
 #if defined(__GNUC__) || defined(__clang__)
 #define LHTREE_UNROLL _Pragma("GCC unroll 8")
 #else
@@ -14,68 +15,94 @@ namespace {
 
 constexpr float infinity = std::numeric_limits<float>::infinity();
 
-template <int n_rows>
-LHTREE_INLINE void guess_gaps(const Chain& chain, const float* const* row, float* gap) {
-  Floats sum[n_rows];
-  for (int i = 0; i < n_rows; ++i) sum[i] = fill_floats(0.0f);
+/// gap[v] = distances of several rows from the hyperplane of split v.
+LHTREE_INLINE void guess_gaps(const Chain& chain, const float* const* row, Floats (&gap)[Chain::most]) {
+  for (Floats& sum : gap) sum = fill_floats(0.0f);
   for (std::int64_t begin = 0, end; begin < chain.n_columns; begin = end) {
     end = std::min(begin + Chain::columns_per_sum, chain.n_columns);
-    Floats part[n_rows];
-    for (int i = 0; i < n_rows; ++i) part[i] = fill_floats(0.0f);
+    Floats part[Passages::tile];
+    for (Floats& sum : part) sum = fill_floats(0.0f);
     for (std::int64_t j = begin; j < end; ++j) {
       const Floats weight = load_floats(chain.weight + j * Chain::most);
-      for (int i = 0; i < n_rows; ++i) part[i] = part[i] + weight * fill_floats(row[i][j]);
+      for (int i = 0; i < Passages::tile; ++i) part[i] = part[i] + weight * fill_floats(row[i][j]);
     }
-    for (int i = 0; i < n_rows; ++i) sum[i] = sum[i] + part[i];
+    for (int i = 0; i < Passages::tile; ++i) gap[i] = gap[i] + part[i];
   }
-  const Floats threshold = load_floats(chain.threshold);
-  for (int i = 0; i < n_rows; ++i) store(gap + i * Chain::most, sum[i] - threshold);
+  transpose(gap);
+  LHTREE_UNROLL
+  for (int v = 0; v < Chain::most; ++v) gap[v] = gap[v] - fill_floats(chain.threshold[v]);
+}
+
+/// Passages of several rows.
+struct Tile {
+  Floats exit, nearest, first, second;
+};
+
+/// What the gaps of several rows say. A row is not sure if one that it meets is no larger than
+/// its error: if all are larger, their signs are right, and so is where it leaves.
+LHTREE_INLINE Tile read_gaps(const Chain& chain, const Floats (&gap)[Chain::most], const Floats& error) {
+  const Floats zero = fill_floats(0.0f), far = fill_floats(infinity);
+  Tile tile{fill_floats(Chain::most), zero, far, far};
+  LHTREE_UNROLL
+  for (int v = 0; v < Chain::most; ++v) {
+    const Floats number = fill_floats(static_cast<float>(v));
+    const Floats size = find_greater(gap[v], zero - gap[v]);
+    const Floats met = choose_below(tile.exit, number, far, size);
+    const Floats leaves =
+        choose_below(gap[v], zero, fill_floats(chain.if_below[v]), fill_floats(chain.if_not[v]));
+    tile.exit = find_less(leaves, tile.exit);
+    tile.second = find_less(find_greater(met, tile.first), tile.second);
+    tile.nearest = choose_below(met, tile.first, number, tile.nearest);
+    tile.first = find_less(met, tile.first);
+  }
+  tile.exit = choose_below(error, tile.first, tile.exit, fill_floats(-1.0f));
+  return tile;
 }
 
 }  // namespace
 
-LHTREE_CLONES void guess_gaps(const Chain& chain, const float* values, const std::int32_t* row,
-                              std::int64_t n_rows, float* gap) {
-  constexpr int tile = 8;
-  constexpr std::int64_t ahead = 16;  // rows between asking for one and reading it
-  const auto find = [=, width = chain.n_columns](std::int64_t i) {
-    return values + row[i] * width;
-  };
-  std::int64_t i = 0;
-  for (; i + tile <= n_rows; i += tile) {
-    for (std::int64_t k = i + ahead; k < std::min(i + ahead + tile, n_rows); ++k)
-      prefetch(find(k), chain.n_columns);
-    const float* place[tile];
-    for (int k = 0; k < tile; ++k) place[k] = find(i + k);
-    guess_gaps<tile>(chain, place, gap + i * Chain::most);
-  }
-  for (; i < n_rows; ++i) {
-    const float* place = find(i);
-    guess_gaps<1>(chain, &place, gap + i * Chain::most);
+LHTREE_CLONES void guess_passages(const Chain& chain, const float* values, const float* error,
+                                  const std::int32_t* row, std::int64_t n_rows, Passages passages) {
+  for (std::int64_t begin = 0; begin < n_rows; begin += Passages::tile) {
+    const float* place[Passages::tile];
+    float errors[Passages::tile];
+    for (int i = 0; i < Passages::tile; ++i) {
+      const std::int64_t number = row[std::min(begin + i, n_rows - 1)];  // the last one repeats
+      place[i] = values + number * chain.n_columns;
+      errors[i] = error[number];
+    }
+    Floats gap[Chain::most];
+    guess_gaps(chain, place, gap);
+    const Tile tile = read_gaps(chain, gap, load_floats(errors));
+    store(passages.exit + begin, tile.exit);
+    store(passages.nearest + begin, tile.nearest);
+    store(passages.first + begin, tile.first);
+    store(passages.second + begin, tile.second);
   }
 }
 
-// Without branches and with pointers that do not overlap, compilers take several rows at once.
-LHTREE_CLONES void find_passages(const Chain& chain, const float* __restrict gap,
-                                 const float* __restrict error, std::int64_t n_rows,
-                                 Passage* __restrict passage) {
-  const Chain splits = chain;
-  for (std::int64_t i = 0; i < n_rows; ++i) {
-    float exit = Chain::most, nearest = 0.0f, first = infinity, second = infinity, any = infinity;
-    LHTREE_UNROLL
-    for (int v = 0; v < Chain::most; ++v) {
-      const float value = gap[i * Chain::most + v], size = value < 0.0f ? -value : value;
-      const float met = exit < static_cast<float>(v) ? infinity : size;
-      const float leaves = value < 0.0f ? splits.if_below[v] : splits.if_not[v];
-      const float farther = met < first ? first : met;
-      exit = leaves < exit ? leaves : exit;
-      second = farther < second ? farther : second;
-      nearest = met < first ? static_cast<float>(v) : nearest;
-      first = met < first ? met : first;
-      any = size < any ? size : any;
-    }
-    passage[i] = {any > error[i] ? exit : -1.0f, nearest, first, second};
+void guess_gaps(const Chain& chain, const float* row, float* gap) {
+  const float* place[Passages::tile];
+  std::fill_n(place, Passages::tile, row);
+  Floats gaps[Chain::most];
+  guess_gaps(chain, place, gaps);
+  for (int v = 0; v < Chain::most; ++v) {
+    float same[Passages::tile];
+    store(same, gaps[v]);
+    gap[v] = same[0];
   }
+}
+
+Passage find_passage(const Chain& chain, const float* gap) {
+  Floats gaps[Chain::most];
+  for (int v = 0; v < Chain::most; ++v) gaps[v] = fill_floats(gap[v]);
+  const Tile tile = read_gaps(chain, gaps, fill_floats(-1.0f));
+  float part[4][Passages::tile];
+  store(part[0], tile.exit);
+  store(part[1], tile.nearest);
+  store(part[2], tile.first);
+  store(part[3], tile.second);
+  return {part[0][0], part[1][0], part[2][0], part[3][0]};
 }
 
 }  // namespace lhtree

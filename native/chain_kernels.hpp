@@ -27,12 +27,7 @@ struct Chain {
   float if_not[most];
 };
 
-/// gap[i, v] = distance of row[i] from the hyperplane of split v, less than 0 below its
-/// threshold. `values` has the columns of the chain.
-void guess_gaps(const Chain& chain, const float* values, const std::int32_t* row,
-                std::int64_t n_rows, float* gap);
-
-/// What the gaps of a row say. Splits are numbered along the chain.
+/// What a row does on a chain. Splits are numbered along the chain.
 struct Passage {
   float exit;     // the split where the row leaves, `most` if it stays; -1: a side is not sure
   float nearest;  // the split that it came nearest to
@@ -40,8 +35,25 @@ struct Passage {
   float second;   // its distance from the second nearest
 };
 
-/// Find the passage of each row, whose gaps may be off by `error`.
-void find_passages(const Chain& chain, const float* __restrict gap, const float* __restrict error,
-                   std::int64_t n_rows, Passage* __restrict passage);
+/// The passages of several rows, one array for each part: room for whole tiles.
+struct Passages {
+  static constexpr std::int64_t tile = Floats::count;  // rows that are worked on side by side
+
+  float* exit;
+  float* nearest;
+  float* first;
+  float* second;
+};
+
+/// Guess the passages of the rows row[0], row[1], ... of a table that has the columns of the
+/// chain; `error` is by rows of the table.
+void guess_passages(const Chain& chain, const float* values, const float* error,
+                    const std::int32_t* row, std::int64_t n_rows, Passages passages);
+
+/// gap[v] = distance of a row from the hyperplane of split v, less than 0 below its threshold.
+void guess_gaps(const Chain& chain, const float* row, float* gap);
+
+/// The passage of a row whose gaps have the right signs.
+Passage find_passage(const Chain& chain, const float* gap);
 
 }  // namespace lhtree

@@ -152,18 +152,20 @@ LHTREE_CLONES void project(const float* const* row, std::int64_t n_rows, FormVie
   project_all(row, n_rows, form, place, score);
 }
 
-LHTREE_CLONES void project_each(const double* const* row, const FormView* form, std::int64_t n_rows,
+LHTREE_CLONES void project_each(const double* const* row, DenseForms forms, std::int64_t n_rows,
                                 double* score) {
   constexpr std::int64_t ahead = 12;  // rows between asking for one and reading it
+  const std::int64_t n_terms = forms.n_terms, n_whole = n_terms / lane_count * lane_count;
   for (std::int64_t i = 0; i < n_rows; ++i) {
     if (i + ahead < n_rows) {
-      prefetch(form[i + ahead].weight, form[i + ahead].n_terms);
-      prefetch(row[i + ahead], form[i + ahead].n_terms);
+      prefetch(forms.weight[i + ahead], n_terms);
+      prefetch(row[i + ahead], n_terms);
     }
-    const std::int64_t n_whole = form[i].n_terms / lane_count * lane_count;
+    const bool is_padded = forms.end - forms.weight[i] >= padded(n_terms);
+    const FormView form{nullptr, forms.weight[i], n_terms, is_padded};
     Lanes last = fill(0.0);
-    if (n_whole < form[i].n_terms) last = load_last(form[i], form[i].weight, n_whole);
-    project_dense<1>(row + i, form[i], last, score + i);
+    if (n_whole < n_terms) last = load_last(form, form.weight, n_whole);
+    project_dense<1>(row + i, form, last, score + i);
   }
 }
 

@@ -29,9 +29,15 @@ void project(const double* const* row, std::int64_t n_rows, FormView form, Place
 void project(const float* const* row, std::int64_t n_rows, FormView form, Place place,
              double* score);
 
-/// The same for one dense form per row.
-void project_each(const double* const* row, const FormView* form, std::int64_t n_rows,
-                  double* score);
+/// Linear forms over all columns, one per row.
+struct DenseForms {
+  const double* const* weight;
+  std::int64_t n_terms;
+  const double* end;  // of the array in which all weights lie
+};
+
+/// The same for one form per row.
+void project_each(const double* const* row, DenseForms forms, std::int64_t n_rows, double* score);
 
 /// The same where the terms' columns lie side by side: column[k][i] is row i of term k.
 void project_columns(const double* const* column, std::int64_t n_rows, FormView form,
