@@ -197,6 +197,11 @@ def add_fit_bars(bars: Bars, lines: Lines) -> None:
         bars.at_least(f"fit, synth50k, {model}, 2 threads against 1", divide(one, two), 1.8)
 
 
+def find_memory_share(line: Line, key: str) -> float:
+    """Return what a fit took of the memory that it may take: 1.1 X, and the model's size."""
+    return float(line["memory_mb"] / (1.1 * line["X_mb"] + line[key]))
+
+
 def add_growth_bars(bars: Bars, lines: Lines) -> None:
     """Add what is asked of the growth of fit times."""
     for model in models.LHT:
@@ -205,6 +210,11 @@ def add_growth_bars(bars: Bars, lines: Lines) -> None:
         bars.at_most(f"growth over columns, depth 10, {model}: exponent", limited["columns"], 1.1)
         name = f"growth over rows in splits times columns, fully grown, {model}: exponent"
         bars.at_most(name, full["work"], 1.1)
+        # In small tables, what does not grow with the rows counts.
+        large = [x for depth in (10, None) for x in lines.growth(model, depth) if x["X_mb"] > 100]
+        worst = max((find_memory_share(x, "arrays_mb") for x in large), default=None)
+        name = f"memory of the fit, growth, X of more than 100 MB, {model}"
+        bars.at_most(f"{name}, of 1.1 X and the model's arrays, at worst", worst, 1)
 
 
 def add_other_bars(bars: Bars, lines: Lines) -> None:
@@ -224,8 +234,7 @@ def add_other_bars(bars: Bars, lines: Lines) -> None:
     for model in models.LHT:
         line = lines.find("synth50k", model, 1)
         for key, name in (("arrays_mb", "the model's arrays"), ("model_mb", "its pickle")):
-            allowed = line and key in line and 1.1 * line["X_mb"] + line[key]
-            value = divide(line["memory_mb"], allowed) if line and allowed else None
+            value = find_memory_share(line, key) if line and key in line else None
             bars.at_most(f"memory of the fit, synth50k, {model}, of 1.1 X and {name}", value, 1)
     for model in models.LHT:
         size = lines.get("model_mb", "synth50k", model, 1)

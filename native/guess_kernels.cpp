@@ -30,11 +30,11 @@ LHTREE_INLINE float measure_row(const T* row, const double* middle, std::int64_t
 
 LHTREE_CLONES Extremes transfer_scores(const float* known, const float* length,
                                        const std::uint32_t* row, std::int64_t n, Transfer transfer,
-                                       double* guess, double* error) {
+                                       double* guess, float* error) {
   constexpr double infinity = std::numeric_limits<double>::infinity();
   for (std::int64_t i = 0; i < n; ++i) {
     guess[i] = transfer.factor * static_cast<double>(known[row[i]]) + transfer.shift;
-    error[i] = transfer.reach * static_cast<double>(length[row[i]]) + transfer.floor;
+    error[i] = transfer.find_error(length[row[i]]);
   }
   // A guess that is not a number bounds nothing: comparisons with it are false.
   double above[lane_count], below[lane_count];
@@ -56,7 +56,7 @@ LHTREE_CLONES Extremes transfer_scores(const float* known, const float* length,
           *std::max_element(below, below + lane_count)};
 }
 
-LHTREE_CLONES std::int64_t list_outside(const double* guess, const double* error, std::int64_t n,
+LHTREE_CLONES std::int64_t list_outside(const double* guess, const float* error, std::int64_t n,
                                         double low, double high, std::uint32_t* place) {
   std::int64_t n_listed = 0;
   for (std::int64_t i = 0; i < n; ++i) {
@@ -66,7 +66,7 @@ LHTREE_CLONES std::int64_t list_outside(const double* guess, const double* error
   return n_listed;
 }
 
-LHTREE_CLONES std::int64_t list_near(const double* guess, const double* error, std::int64_t n,
+LHTREE_CLONES std::int64_t list_near(const double* guess, const float* error, std::int64_t n,
                                      double threshold, std::uint32_t* place) {
   std::int64_t n_listed = 0;
   for (std::int64_t i = 0; i < n; ++i) {

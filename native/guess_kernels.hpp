@@ -11,25 +11,32 @@
 namespace lhtree {
 
 /// How projections on new weights follow from those known on earlier ones: for a row of that
-/// length they lie within reach * length + floor of factor * known + shift.
+/// length they lie within find_error(length) of factor * known + shift.
 struct Transfer {
   double factor;
   double shift;
   double reach;
   double floor;
+
+  /// In single precision, no less than it is.
+  float find_error(float length) const {
+    constexpr double rounding = 1.0 + 1.2e-7, least = 1e-37;
+    const double error = (reach * static_cast<double>(length) + floor) * rounding;
+    return static_cast<float>(error > least ? error : least);
+  }
 };
 
 /// For rows by number: write guess and error; returns the least upper and the greatest lower
 /// bound of the projections.
 Extremes transfer_scores(const float* known, const float* length, const std::uint32_t* row,
-                         std::int64_t n, Transfer transfer, double* guess, double* error);
+                         std::int64_t n, Transfer transfer, double* guess, float* error);
 
 /// List the values that may lie outside of (low, high); returns how many there are.
-std::int64_t list_outside(const double* guess, const double* error, std::int64_t n, double low,
+std::int64_t list_outside(const double* guess, const float* error, std::int64_t n, double low,
                           double high, std::uint32_t* place);
 
 /// List the values whose side of `threshold` is not sure; returns how many there are.
-std::int64_t list_near(const double* guess, const double* error, std::int64_t n, double threshold,
+std::int64_t list_near(const double* guess, const float* error, std::int64_t n, double threshold,
                        std::uint32_t* place);
 
 /// Length of each of `n` rows of `n_columns` about `middle`, rounded up.

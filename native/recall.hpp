@@ -161,7 +161,7 @@ class Recall {
     return true;
   }
 
-  Extremes transfer(RowSet rows, double* guess, double* error) const {
+  Extremes transfer(RowSet rows, double* guess, float* error) const {
     return transfer_scores(known_now_, length_now_, rows.row, rows.size, transfer_, guess, error);
   }
 
@@ -172,7 +172,7 @@ class Recall {
   const float* length_now_ = nullptr;
   std::vector<double> new_weight_;  // [width]
   Transfer transfer_{};
-  std::vector<double> error_;
+  std::vector<float> error_;
   std::vector<std::uint32_t> unsure_;
   std::int64_t n_unsure_ = 0;
 };

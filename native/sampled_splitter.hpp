@@ -54,11 +54,14 @@ class ColumnReader {
   bool misses(std::int64_t j) const { return table_.misses(j); }
   void start(const NodeRows& rows) { rows_ = rows; }
   static constexpr bool has_values(std::int64_t) { return true; }
+  static constexpr bool reads_parts = true;
 
   /// Write the column's values in the rows of the node, targets first.
-  void gather(std::int64_t j, double* value) const {
-    gather_values(table_.column(j), rows_.target.row, rows_.target.size, value);
-    gather_values(table_.column(j), rows_.rest.row, rows_.rest.size, value + rows_.target.size);
+  void gather(std::int64_t j, double* value) const { gather(j, 0, rows_.size(), value); }
+
+  /// The same for the rows from number `begin` to `end` of the node: the rest follows the targets.
+  void gather(std::int64_t j, std::int64_t begin, std::int64_t end, double* value) const {
+    gather_values(table_.column(j), rows_.target.row + begin, end - begin, value);
   }
 
  private:
@@ -139,18 +142,19 @@ class SampledSplitter {
   template <class Visit>
   void visit_columns(const NodeRows& rows, State&, const Visit& visit) {
     start_node(rows);
-    if (buffer_.empty()) buffer_.resize(1);
     for (const std::int32_t j : column_) {
       ColumnMoments moments;
-      if (read_column(j, buffer_[0], moments)) visit(j, moments);
+      if (read_column(j, trial_.score, moments)) visit(j, moments);
     }
   }
 
  private:
-  static constexpr std::int64_t factor_rows = 256;  // rows that are multiplied at a time
+  static constexpr std::int64_t block_rows = 256;  // rows that are multiplied at a time
 
   void start_node(const NodeRows& rows) {
+    constexpr std::int64_t most_held = 1 << 15;  // rows; more would take much memory
     rows_ = rows;
+    is_held_ = !Reader::reads_parts || rows.size() <= most_held;
     reader_.start(rows);
     gather_weight(rows, row_weight_);
     weight_target_ = sum_weight(rows.target);
@@ -164,14 +168,14 @@ class SampledSplitter {
         rules_.n_columns > 0 ? std::min<std::size_t>(rules_.n_columns, m) : m;
     drawn_.clear();
     swaps_.clear();
-    if (buffer_.size() < n_wanted) buffer_.resize(n_wanted);
+    if (is_held_ && buffer_.size() < n_wanted) buffer_.resize(n_wanted);
     for (std::size_t i = 0; i < m && drawn_.size() < n_wanted; ++i) {
       const std::size_t j = i + hash64(key, i) % (m - i);
       std::swap(column_[i], column_[j]);
       swaps_.push_back({i, j});
       ColumnMoments moments;
-      if (read_column(column_[i], buffer_[drawn_.size()], moments) &&
-          moments.variance() > rules_.alpha)
+      auto& values = is_held_ ? buffer_[drawn_.size()] : trial_.score;
+      if (read_column(column_[i], values, moments) && moments.variance() > rules_.alpha)
         drawn_.push_back({column_[i], moments});
     }
     // Undone in reverse, so that every draw starts from the same order.
@@ -236,24 +240,41 @@ class SampledSplitter {
     return sum_values({present_.value.data(), present_.weight.data(), n_targets, n}, moments);
   }
 
+  /// The values of a drawn column in `n` rows of the node from number `begin` on, in whole lanes:
+  /// those that are held, or gathered anew into `room`.
+  const double* find_values(std::size_t k, std::int64_t begin, std::int64_t n, double* room) {
+    if constexpr (Reader::reads_parts) {
+      if (!is_held_) {
+        const auto& [feature, moments] = drawn_[k];
+        reader_.gather(feature, begin, begin + n, room);
+        std::fill(room + n, room + padded(n), 0.0);
+        if (reader_.misses(feature))
+          std::replace_if(room, room + n, [](double x) { return x != x; }, moments.mean());
+        return room;
+      }
+    }
+    return buffer_[k].data() + begin;
+  }
+
   void try_axis(std::size_t k, Split& best) {
     const ColumnMoments& moments = drawn_[k].moments;
     trial_.terms.clear();
     trial_.terms.add(drawn_[k].feature, 1.0, moments.mean(), moments.variance());
-    try_trial(buffer_[k].data(), best);
+    if (!is_held_) trial_.score.resize(padded(rows_.size()));
+    try_trial(find_values(k, 0, rows_.size(), trial_.score.data()), best);
   }
 
   /// Products of all pairs of drawn columns, as a lower triangle in rows. Blocks of rows
   /// stay in the fastest cache until all pairs are done.
   void multiply_columns() {
-    constexpr std::int64_t block = factor_rows;
     const std::size_t p = drawn_.size();
     product_.assign(p * p, 0.0);
     left_factor_.resize(p);
     right_factor_.resize(p);
-    for (std::int64_t begin = 0; begin < rows_.size(); begin += block) {
+    factor_.resize(p * 2 * block_rows);
+    for (std::int64_t begin = 0; begin < rows_.size(); begin += block_rows) {
       check_stop(stop_);
-      const std::int64_t n = std::min(block, rows_.size() - begin);
+      const std::int64_t n = std::min(block_rows, rows_.size() - begin);
       for (std::size_t k = 0; k < p; ++k) prepare_factor(k, begin, n);
       lhtree::multiply_columns(left_factor_.data(), right_factor_.data(),
                                static_cast<std::int64_t>(p), padded(n), product_.data());
@@ -265,18 +286,18 @@ class SampledSplitter {
   /// Have a block of a drawn column as a factor of products: about its origin, in whole
   /// lanes, and weighted on the left. Most columns are so as they are.
   void prepare_factor(std::size_t k, std::int64_t begin, std::int64_t n) {
-    const double* value = buffer_[k].data() + begin;
+    double* right = factor_.data() + k * 2 * block_rows;
+    double* left = right + block_rows;
+    const double* value = find_values(k, begin, n, right);
     const double origin = drawn_[k].moments.origin;
     left_factor_[k] = right_factor_[k] = value;
     if (row_weight_.empty() && origin == 0.0) return;
-    factor_.resize(drawn_.size() * 2 * factor_rows);
-    double* right = factor_.data() + k * 2 * factor_rows;
-    double* left = right + factor_rows;
-    std::fill_n(right, 2 * factor_rows, 0.0);
     for (std::int64_t i = 0; i < n; ++i) {
       right[i] = value[i] - origin;
       left[i] = row_weight_.empty() ? right[i] : row_weight_[begin + i] * right[i];
     }
+    std::fill(right + n, right + padded(n), 0.0);
+    std::fill(left + n, left + padded(n), 0.0);
     left_factor_[k] = left;
     right_factor_[k] = right;
   }
@@ -292,21 +313,30 @@ class SampledSplitter {
             : find_strength(columns_, rules_);
     if (strength.empty() || !weigh_columns(columns_, rules_, strength, trial_.terms)) return;
     project_trial();
-    try_trial(score_.data(), best);
+    try_trial(trial_.score.data(), best);
   }
 
-  /// Project the gathered columns; the plane's columns and the terms are both ascending.
+  /// Project the columns drawn; the plane's columns and the terms are both ascending.
   void project_trial() {
-    term_column_.clear();
+    const Terms& terms = trial_.terms;
+    const auto n_terms = static_cast<std::size_t>(terms.size());
+    place_.clear();
     std::size_t k = 0;
-    for (const std::int32_t j : trial_.terms.feature) {
+    for (const std::int32_t j : terms.feature) {
       while (columns_[k].feature != j) ++k;
-      term_column_.push_back(buffer_[order_[k]].data());
+      place_.push_back(order_[k]);
     }
-    if (static_cast<std::int64_t>(score_.size()) < rows_.size()) score_.resize(rows_.size());
-    const FormView form{trial_.terms.feature.data(), trial_.terms.weight.data(),
-                        trial_.terms.size(), false};
-    project_columns(term_column_.data(), rows_.size(), form, score_.data());
+    const FormView form{terms.feature.data(), terms.weight.data(), terms.size(), false};
+    const std::int64_t block = is_held_ ? rows_.size() : block_rows;
+    trial_.score.resize(rows_.size());
+    term_column_.resize(n_terms);
+    if (!is_held_) factor_.resize(std::max<std::size_t>(factor_.size(), n_terms * block_rows));
+    for (std::int64_t begin = 0; begin < rows_.size(); begin += block) {
+      const std::int64_t n = std::min(block, rows_.size() - begin);
+      for (std::size_t t = 0; t < n_terms; ++t)
+        term_column_[t] = find_values(place_[t], begin, n, factor_.data() + t * block_rows);
+      project_columns(term_column_.data(), n, form, trial_.score.data() + begin);
+    }
   }
 
   /// Cut the trial's projections; it becomes the best if it is purer.
@@ -341,7 +371,7 @@ class SampledSplitter {
     }
     if (!(trial_.threshold.impurity < limit)) return;
     is_first_ = false;
-    trial_.score.assign(score, score + rows_.size());
+    if (score != trial_.score.data()) trial_.score.assign(score, score + rows_.size());
     std::swap(trial_, best);
   }
 
@@ -360,13 +390,15 @@ class SampledSplitter {
   Split trial_;
   GiniCutter cutter_;
   std::vector<PlaneColumn> drawn_;           // the node's columns, in the order of their draw
+  bool is_held_ = true;                      // whether their values are in the buffers
   std::vector<std::vector<double>> buffer_;  // their values, targets first
   std::vector<PlaneColumn> columns_;         // those of the plane at hand, ascending
   std::vector<std::size_t> order_;           // their places among the drawn
+  std::vector<std::size_t> place_;           // those of the plane's terms
   std::vector<const double*> term_column_;
-  std::vector<double> score_, product_;
+  std::vector<double> product_;
   std::vector<const double*> left_factor_, right_factor_;
-  std::vector<double> factor_;
+  std::vector<double> factor_;  // room for blocks of columns
 };
 
 }  // namespace lhtree

@@ -52,6 +52,7 @@ class SparseReader {
 
   std::int64_t n_columns() const { return table_.n_columns; }
   bool misses(std::int64_t) const { return false; }
+  static constexpr bool reads_parts = false;
 
   /// Look at the rows of another node.
   void start(const NodeRows& rows) {

@@ -107,8 +107,8 @@ class GiniCutter {
 
  private:
   struct Row {
-    double score, weight;
-    bool is_target;
+    double score;
+    std::uint32_t number;
   };
   static constexpr std::int64_t most_bins = 256;
 
@@ -167,11 +167,14 @@ class GiniCutter {
   double sort_bins(double purest) {
     row_.clear();
     const double least_bound = purest - same_impurity * whole_.all;
-    for (std::int64_t b = 0; b <= last_bin_; ++b)
+    std::int64_t n_sorted = 0;
+    for (std::int64_t b = 0; b <= last_bin_; ++b) {
       is_sorted_[b] = may_be_cut(b) && bound_[b] >= least_bound;
+      if (is_sorted_[b]) n_sorted += size_[b];
+    }
+    row_.reserve(n_sorted);
     for (std::int64_t i = 0; i < scores_.n_rows; ++i)
-      if (is_sorted_[code_[i]])
-        row_.push_back({scores_.score[i], scores_.weight_of(i), i < scores_.n_targets});
+      if (is_sorted_[code_[i]]) row_.push_back({scores_.score[i], static_cast<std::uint32_t>(i)});
     std::sort(row_.begin(), row_.end(),
               [](const Row& a, const Row& b) { return a.score < b.score; });
     double best = infinity;
@@ -194,8 +197,9 @@ class GiniCutter {
         if (next > begin && row_[next - 1].score < row_[next].score && is_allowed(inner.all) &&
             visit(find_impurity(inner, whole_), b, next))
           return;
-        inner.all += row_[next].weight;
-        if (row_[next].is_target) inner.target += row_[next].weight;
+        const std::int64_t i = row_[next].number;
+        inner.all += scores_.weight_of(i);
+        if (i < scores_.n_targets) inner.target += scores_.weight_of(i);
       }
       const LeftSide left{target_[b + 1], all_[b + 1]};
       if (size_[b] > 0 && b < last_bin_ && is_allowed(left.all) &&

@@ -135,6 +135,29 @@ def test_rows_on_and_far_from_hyperplanes_are_answered_alike(maker, standardize)
     assert_answered_alike(forest, np.concatenate(rows))
 
 
+def move_between(model, row):
+    """Move a row to where the two hyperplanes of its path that are nearest are equally near."""
+    forest, path = model.forest_, model.decision_path(row[None])[0].indices
+    split = path[forest.left[path] >= 0]
+    weight = forest.weight[forest.start[split, None] + np.arange(N_COLUMNS)]
+    normal = weight / forest.norm[split, None]
+    gap = normal @ row - forest.threshold[split] / forest.norm[split]
+    if len(split) < 2:
+        return row
+    a, b = np.argsort(np.abs(gap))[:2]
+    towards = np.sign(gap[a]) * normal[a], np.sign(gap[b]) * normal[b]
+    excess = np.abs(gap[b]) - np.abs(gap[a])
+    return row + (towards[0] - towards[1]) * excess / (2 - 2 * towards[0] @ towards[1])
+
+
+def test_rows_between_hyperplanes_are_answered_alike():
+    rng = np.random.default_rng(7)
+    X, y = make_normal(rng)
+    model = LHTClassifier(standardize=False, gamma=1).fit(X, y)
+    rows = [move_between(model, row) for row in rng.normal(size=(400, N_COLUMNS))]
+    assert_answered_alike(model.forest_, np.array(rows))
+
+
 def test_offsets_that_leave_nothing_to_guesses_change_no_answer():
     X, y = make_normal(np.random.default_rng(6))
     X[:, -1] += 1e9

@@ -110,7 +110,8 @@ class JudgedTrees(FittedTrees):
                 stacklevel=5,
             )
         self.oob_decision_function_ = np.full((n_samples, self.n_classes_), np.nan)
-        self.oob_decision_function_[rows.number[is_voted]] = self._normalize(score)[is_voted]
+        number = rows.find_numbers(np.flatnonzero(is_voted))
+        self.oob_decision_function_[number] = self._normalize(score)[is_voted]
         measure = self.oob_score if callable(self.oob_score) else accuracy_score
         predicted = self.classes_[normalize_scores(score[is_voted]).argmax(axis=1)]
         self.oob_score_ = measure(self.classes_[rows.code[is_voted]], predicted)

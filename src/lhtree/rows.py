@@ -22,7 +22,7 @@ class TrainingRows(NamedTuple):
     X: Any  # an array, or a sparse one
     code: NDArray[np.int32]  # class of each row
     weight: Floats | None  # None: every row counts once
-    number: NDArray[np.intp]  # position of each row in the caller's X
+    number: NDArray[np.intp] | None  # position of each row in the caller's X; None: its own
 
     @property
     def n_rows(self) -> int:
@@ -44,13 +44,17 @@ class TrainingRows(NamedTuple):
         """Largest weight of a row."""
         return 1.0 if self.weight is None else float(self.weight.max())
 
+    def find_numbers(self, place: NDArray[np.intp]) -> NDArray[np.intp]:
+        """Return the positions in the caller's X of the rows at some places."""
+        return place if self.number is None else self.number[place]
+
     def take_every(self, step: int) -> TrainingRows:
         """Return the rows number 0, step, 2 * step, ..."""
         if step == 1:
             return self
         kept = np.arange(0, len(self.code), step)
         weight = None if self.weight is None else self.weight[kept]
-        return TrainingRows(self.X[kept], self.code[kept], weight, self.number[kept])
+        return TrainingRows(self.X[kept], self.code[kept], weight, self.find_numbers(kept))
 
 
 class Draw(NamedTuple):
@@ -89,7 +93,7 @@ def gather_rows(
     X: Any, y: NDArray[Any], weight: Floats | None
 ) -> tuple[TrainingRows, NDArray[Any]]:
     """Return the rows that count and their classes: one of rows of weight 0 alone is none."""
-    number = np.arange(X.shape[0])
+    number = None
     if weight is not None and not weight.all():
         number = np.flatnonzero(weight)
         X, y, weight = X[number], y[number], weight[number]
@@ -110,7 +114,9 @@ def weigh_classes(
         raise ValueError(f"class_weight={class_weight!r} leaves no row with a positive weight.")
     check_range("class_weight times sample_weight", weight)
     kept, found = gather_rows(rows.X, rows.code, weight)
-    return kept._replace(number=rows.number[kept.number]), classes[found]
+    if kept.number is None:
+        return kept._replace(number=rows.number), classes[found]
+    return kept._replace(number=rows.find_numbers(kept.number)), classes[found]
 
 
 def check_overflow(X: Any, names: Sequence[str] | None, weight_sum: float) -> None:

@@ -1,6 +1,12 @@
 """Bugs of the growers, the votes and the classifiers around them."""
 
-from mutations.mutation import in_core, in_package
+from mutations.mutation import Mutation, in_core, in_package
+
+
+def in_large(name: str, old: str, new: str) -> Mutation:
+    """Return a bug of nodes of many rows."""
+    return Mutation(name, "native", old, new, ("test_large_nodes.py",))
+
 
 # fmt: off
 MUTATIONS = (
@@ -176,5 +182,16 @@ MUTATIONS = (
     in_package("min-samples-of-classes", "self.min_samples_split, n_weighted",
                "self.min_samples_split, rows.weight_sum"),
     in_package("tie-of-two", "[-distance[:, 1],", "[distance[:, 1],"),
-    in_package("out-of-bag-row", "[rows.number[is_voted]]", "[np.flatnonzero(is_voted)]"),
+    in_package("out-of-bag-row", "rows.find_numbers(np.flatnonzero(is_voted))",
+               "np.flatnonzero(is_voted)"),
+    in_package("class-weight-row", "number=rows.find_numbers(kept.number)", "number=kept.number"),
+    # Nodes whose columns are gathered in blocks.
+    in_large("large-other-rows", "reader_.gather(feature, begin, begin + n, room);",
+             "reader_.gather(feature, 0, n, room);"),
+    in_large("large-no-mean", "[](double x) { return x != x; }, moments.mean()",
+             "[](double x) { return x != x; }, 0.0"),
+    in_large("large-last-lane", "std::fill(room + n, room + padded(n), 0.0);", ""),
+    in_large("large-old-score", "if (score != trial_.score.data()) trial_.score.assign",
+             "if (false) trial_.score.assign"),
+    in_large("large-other-column", "place_.push_back(order_[k]);", "place_.push_back(k);"),
 )

@@ -10,7 +10,7 @@ def in_recall(name: str, old: str, new: str) -> Mutation:
 
 # fmt: off
 MUTATIONS = (
-    in_recall("recall-no-error", "transfer.reach * static_cast<double>(length[row[i]])", "0.0"),
+    in_recall("recall-no-error", "reach * static_cast<double>(length)", "0.0"),
     in_recall("recall-no-residual", "residual * (1 + 1e-9) + tiny", "tiny"),
     in_recall("recall-no-shift", "known[row[i]]) + transfer.shift", "known[row[i]])"),
     in_recall("recall-no-factor", "guess[i] = transfer.factor *", "guess[i] = 1.0 *"),
