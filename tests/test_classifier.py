@@ -287,6 +287,20 @@ def test_out_of_bag_score_takes_a_metric_and_says_what_is_missing(blobs):
     assert np.isfinite(model.oob_decision_function_[weight == 1]).all()
 
 
+def test_out_of_bag_votes_stand_where_their_rows_do():
+    X, y = load_wine(return_X_y=True)
+    weight = (np.arange(len(y)) % 7 != 0).astype(float)
+    model = LHForestClassifier(
+        40, class_weight={0: 0, 1: 1, 2: 1}, standardize=False, oob_score=True, random_state=0
+    )  # class weights change no units, so columns are left as they are
+    votes = model.fit(X, y, weight).oob_decision_function_
+    counts = (weight > 0) & (y != 0)
+    model.set_params(class_weight=None)
+    expected = model.fit(X[counts], y[counts]).oob_decision_function_
+    assert np.isnan(votes[~counts]).all()
+    assert_array_equal(votes[counts], expected)
+
+
 def test_warm_start_keeps_old_members_and_draws_new_ones(blobs):
     X, y = blobs
     model = LHForestClassifier(3, beta=0.6, warm_start=True, oob_score=True, random_state=0)
