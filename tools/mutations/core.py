@@ -193,5 +193,5 @@ MUTATIONS = (
     in_large("large-last-lane", "std::fill(room + n, room + padded(n), 0.0);", ""),
     in_large("large-old-score", "if (score != trial_.score.data()) trial_.score.assign",
              "if (false) trial_.score.assign"),
-    in_large("large-other-column", "place_.push_back(order_[k]);", "place_.push_back(k);"),
+    in_core("plane-of-other-columns", "place_.push_back(order_[k]);", "place_.push_back(k);"),
 )
