@@ -16,7 +16,8 @@ namespace {
 constexpr float infinity = std::numeric_limits<float>::infinity();
 
 /// gap[v] = distances of several rows from the hyperplane of split v.
-LHTREE_INLINE void guess_gaps(const Chain& chain, const float* const* row, Floats (&gap)[Chain::most]) {
+LHTREE_INLINE void guess_gaps(const Chain& chain, const float* const* row,
+                              Floats (&gap)[Chain::most]) {
   for (Floats& sum : gap) sum = fill_floats(0.0f);
   for (std::int64_t begin = 0, end; begin < chain.n_columns; begin = end) {
     end = std::min(begin + Chain::columns_per_sum, chain.n_columns);
@@ -40,20 +41,21 @@ struct Tile {
 
 /// What the gaps of several rows say. A row is not sure if one that it meets is no larger than
 /// its error: if all are larger, their signs are right, and so is where it leaves.
-LHTREE_INLINE Tile read_gaps(const Chain& chain, const Floats (&gap)[Chain::most], const Floats& error) {
+LHTREE_INLINE Tile read_gaps(const Chain& chain, const Floats (&gap)[Chain::most],
+                             const Floats& error) {
   const Floats zero = fill_floats(0.0f), far = fill_floats(infinity);
   Tile tile{fill_floats(Chain::most), zero, far, far};
   LHTREE_UNROLL
   for (int v = 0; v < Chain::most; ++v) {
     const Floats number = fill_floats(static_cast<float>(v));
-    const Floats size = find_greater(gap[v], zero - gap[v]);
+    const Floats size = find_max(gap[v], zero - gap[v]);
     const Floats met = choose_below(tile.exit, number, far, size);
     const Floats leaves =
         choose_below(gap[v], zero, fill_floats(chain.if_below[v]), fill_floats(chain.if_not[v]));
-    tile.exit = find_less(leaves, tile.exit);
-    tile.second = find_less(find_greater(met, tile.first), tile.second);
+    tile.exit = find_min(leaves, tile.exit);
+    tile.second = find_min(find_max(met, tile.first), tile.second);
     tile.nearest = choose_below(met, tile.first, number, tile.nearest);
-    tile.first = find_less(met, tile.first);
+    tile.first = find_min(met, tile.first);
   }
   tile.exit = choose_below(error, tile.first, tile.exit, fill_floats(-1.0f));
   return tile;
@@ -81,19 +83,19 @@ LHTREE_CLONES void guess_passages(const Chain& chain, const float* values, const
   }
 }
 
-void guess_gaps(const Chain& chain, const float* row, float* gap) {
-  const float* place[Passages::tile];
-  std::fill_n(place, Passages::tile, row);
-  Floats gaps[Chain::most];
-  guess_gaps(chain, place, gaps);
-  for (int v = 0; v < Chain::most; ++v) {
-    float same[Passages::tile];
-    store(same, gaps[v]);
-    gap[v] = same[0];
+LHTREE_CLONES void guess_gaps(const Chain& chain, const float* row, float* gap) {
+  Floats sum = fill_floats(0.0f);
+  for (std::int64_t begin = 0, end; begin < chain.n_columns; begin = end) {
+    end = std::min(begin + Chain::columns_per_sum, chain.n_columns);
+    Floats part = fill_floats(0.0f);
+    for (std::int64_t j = begin; j < end; ++j)
+      part = part + load_floats(chain.weight + j * Chain::most) * fill_floats(row[j]);
+    sum = sum + part;
   }
+  store(gap, sum - load_floats(chain.threshold));
 }
 
-Passage find_passage(const Chain& chain, const float* gap) {
+LHTREE_CLONES Passage find_passage(const Chain& chain, const float* gap) {
   Floats gaps[Chain::most];
   for (int v = 0; v < Chain::most; ++v) gaps[v] = fill_floats(gap[v]);
   const Tile tile = read_gaps(chain, gaps, fill_floats(-1.0f));

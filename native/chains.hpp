@@ -140,9 +140,9 @@ class ChainFollower {
   }
 
   Passages list_passages() {
-    float* first = passage_.data();
+    float* room = passage_.data();
     const std::int64_t n = n_places();
-    return {first, first + n, first + 2 * n, first + 3 * n};
+    return {room, room + n, room + 2 * n, room + 3 * n};
   }
 
   /// Whether the errors hold for a split. Its norm is at least one if it was grown here; in a

@@ -76,12 +76,8 @@ LHTREE_INLINE Floats choose_below(const Floats& a, const Floats& b, const Floats
     floats.part[i] = choose_below(a.part[i], b.part[i], then.part[i], otherwise.part[i]);
   return floats;
 }
-LHTREE_INLINE Floats find_less(const Floats& a, const Floats& b) {
-  return choose_below(a, b, a, b);
-}
-LHTREE_INLINE Floats find_greater(const Floats& a, const Floats& b) {
-  return choose_below(a, b, b, a);
-}
+LHTREE_INLINE Floats find_min(const Floats& a, const Floats& b) { return choose_below(a, b, a, b); }
+LHTREE_INLINE Floats find_max(const Floats& a, const Floats& b) { return choose_below(a, b, b, a); }
 
 LHTREE_INLINE Floats load_floats(const float* values) {
   Floats floats;

@@ -18,11 +18,11 @@ struct Transfer {
   double reach;
   double floor;
 
-  /// In single precision, no less than it is.
+  /// In single precision, no less than it is; what is not a number stays so and decides nothing.
   float find_error(float length) const {
     constexpr double rounding = 1.0 + 1.2e-7, least = 1e-37;
     const double error = (reach * static_cast<double>(length) + floor) * rounding;
-    return static_cast<float>(error > least ? error : least);
+    return static_cast<float>(error < least ? least : error);
   }
 };
 

@@ -8,7 +8,7 @@
 
 namespace lhtree {
 
-/// The rows of a node: targets first, then the rest.
+/// The rows of a node: targets first, then the rest, which follows them in one array.
 struct NodeRows {
   RowSet target;
   RowSet rest;

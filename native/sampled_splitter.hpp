@@ -6,6 +6,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cassert>
 #include <cmath>
 #include <cstdint>
 #include <numeric>
@@ -52,7 +53,10 @@ class ColumnReader {
 
   std::int64_t n_columns() const { return table_.n_columns; }
   bool misses(std::int64_t j) const { return table_.misses(j); }
-  void start(const NodeRows& rows) { rows_ = rows; }
+  void start(const NodeRows& rows) {
+    assert(rows.rest.row == rows.target.row + rows.target.size);
+    rows_ = rows;
+  }
   static constexpr bool has_values(std::int64_t) { return true; }
   static constexpr bool reads_parts = true;
 
@@ -149,7 +153,7 @@ class SampledSplitter {
   }
 
  private:
-  static constexpr std::int64_t block_rows = 256;  // rows that are multiplied at a time
+  static constexpr std::int64_t block_rows = 256;  // rows whose columns stay in the fastest cache
 
   void start_node(const NodeRows& rows) {
     constexpr std::int64_t most_held = 1 << 15;  // rows; more would take much memory
@@ -199,9 +203,7 @@ class SampledSplitter {
     present_.read(value, weight, n_targets, n);
     if (present_.size() == n) return sum_values({value, weight, n_targets, n}, moments);
     if (!present_.has_both_sides() || !sum_present(moments)) return false;
-    const double mean = moments.mean();
-    for (std::int64_t i = 0; i < n; ++i)
-      if (value[i] != value[i]) value[i] = mean;
+    fill_missing(value, n, moments.mean());
     return true;
   }
 
@@ -240,16 +242,19 @@ class SampledSplitter {
     return sum_values({present_.value.data(), present_.weight.data(), n_targets, n}, moments);
   }
 
-  /// The values of a drawn column in `n` rows of the node from number `begin` on, in whole lanes:
-  /// those that are held, or gathered anew into `room`.
-  const double* find_values(std::size_t k, std::int64_t begin, std::int64_t n, double* room) {
+  /// Put a mean in the place of missing values.
+  static void fill_missing(double* value, std::int64_t n, double mean) {
+    std::replace_if(value, value + n, [](double x) { return x != x; }, mean);
+  }
+
+  /// The values of a drawn column in `n` rows of the node from number `begin` on: those that are
+  /// held, in whole lanes up to the last one, or gathered anew into `room`.
+  const double* find_values(std::size_t k, std::int64_t begin, std::int64_t n, double* room) const {
     if constexpr (Reader::reads_parts) {
       if (!is_held_) {
         const auto& [feature, moments] = drawn_[k];
         reader_.gather(feature, begin, begin + n, room);
-        std::fill(room + n, room + padded(n), 0.0);
-        if (reader_.misses(feature))
-          std::replace_if(room, room + n, [](double x) { return x != x; }, moments.mean());
+        if (reader_.misses(feature)) fill_missing(room, n, moments.mean());
         return room;
       }
     }
@@ -260,7 +265,7 @@ class SampledSplitter {
     const ColumnMoments& moments = drawn_[k].moments;
     trial_.terms.clear();
     trial_.terms.add(drawn_[k].feature, 1.0, moments.mean(), moments.variance());
-    if (!is_held_) trial_.score.resize(padded(rows_.size()));
+    if (!is_held_) trial_.score.resize(rows_.size());
     try_trial(find_values(k, 0, rows_.size(), trial_.score.data()), best);
   }
 
@@ -291,13 +296,13 @@ class SampledSplitter {
     const double* value = find_values(k, begin, n, right);
     const double origin = drawn_[k].moments.origin;
     left_factor_[k] = right_factor_[k] = value;
+    std::fill(right + n, right + padded(n), 0.0);
+    std::fill(left + n, left + padded(n), 0.0);
     if (row_weight_.empty() && origin == 0.0) return;
     for (std::int64_t i = 0; i < n; ++i) {
       right[i] = value[i] - origin;
       left[i] = row_weight_.empty() ? right[i] : row_weight_[begin + i] * right[i];
     }
-    std::fill(right + n, right + padded(n), 0.0);
-    std::fill(left + n, left + padded(n), 0.0);
     left_factor_[k] = left;
     right_factor_[k] = right;
   }
@@ -330,7 +335,7 @@ class SampledSplitter {
     const std::int64_t block = is_held_ ? rows_.size() : block_rows;
     trial_.score.resize(rows_.size());
     term_column_.resize(n_terms);
-    if (!is_held_) factor_.resize(std::max<std::size_t>(factor_.size(), n_terms * block_rows));
+    factor_.resize(std::max<std::size_t>(factor_.size(), n_terms * block_rows));
     for (std::int64_t begin = 0; begin < rows_.size(); begin += block) {
       const std::int64_t n = std::min(block, rows_.size() - begin);
       for (std::size_t t = 0; t < n_terms; ++t)

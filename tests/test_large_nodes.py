@@ -35,12 +35,14 @@ def copy_rows(X, y, weight, most):
 
 @pytest.mark.parametrize("threshold", ["gini", "purity"])
 @pytest.mark.parametrize(
-    ("contrast", "is_holed"),
-    [("mean", False), ("mean", True), ("standardized", True), ("fisher", False)],
-)
-def test_copies_of_rows_grow_the_tree_of_their_weights(contrast, is_holed, threshold):
+    ("contrast", "is_holed", "dtype"),
+    [("mean", False, "f4"), ("mean", True, "f8"), ("standardized", True, "f4"),
+     ("fisher", False, "f8")],
+)  # fmt: skip
+def test_copies_of_rows_grow_the_tree_of_their_weights(contrast, is_holed, dtype, threshold):
     rng = np.random.default_rng(0)
     X, y = make_table(rng, is_holed)
+    X = X.astype(dtype)
     weight = rng.integers(5, 16, len(y))
     model = LHForestClassifier(
         1, contrast=contrast, threshold=threshold, max_features=4, standardize=False, max_depth=5,

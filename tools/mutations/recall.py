@@ -33,7 +33,7 @@ MUTATIONS = (
     in_recall("chain-not-made-sure", "gap[v] = score < threshold ? -size : size;", ""),
     in_recall("chain-first-only", "std::min({second, other_second, std::max(first, other_first)})",
               "far"),
-    in_recall("chain-second-here", "find_less(find_greater(met, tile.first), tile.second)",
+    in_recall("chain-second-here", "find_min(find_max(met, tile.first), tile.second)",
               "tile.second"),
     in_recall("chain-past-exit", "choose_below(tile.exit, number, far, size)", "size"),
     in_recall("chain-one-row", "row[std::min(begin + i, n_rows - 1)]", "row[begin]"),
