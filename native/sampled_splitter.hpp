@@ -153,7 +153,7 @@ class SampledSplitter {
   }
 
  private:
-  static constexpr std::int64_t block_rows = 256;  // rows whose columns stay in the fastest cache
+  static constexpr std::int64_t factor_rows = 256;  // rows that are multiplied at a time
 
   void start_node(const NodeRows& rows) {
     constexpr std::int64_t most_held = 1 << 15;  // rows; more would take much memory
@@ -248,7 +248,7 @@ class SampledSplitter {
   }
 
   /// The values of a drawn column in `n` rows of the node from number `begin` on: those that are
-  /// held, in whole lanes up to the last one, or gathered anew into `room`.
+  /// held, or gathered anew into `room`.
   const double* find_values(std::size_t k, std::int64_t begin, std::int64_t n, double* room) const {
     if constexpr (Reader::reads_parts) {
       if (!is_held_) {
@@ -259,6 +259,27 @@ class SampledSplitter {
       }
     }
     return buffer_[k].data() + begin;
+  }
+
+  /// Call visit(begin, n) for parts of the node's rows, with the values of the drawn columns
+  /// `place` there, in whole lanes, in `part_`. Parts of large nodes stay in a cache, and are long
+  /// enough for columns to be read as streams.
+  template <class Visit>
+  void visit_parts(const std::vector<std::size_t>& place, const Visit& visit) {
+    constexpr std::int64_t gathered_rows = 4096;
+    const std::int64_t n_most = is_held_ ? rows_.size() : gathered_rows;
+    if (!is_held_) room_.resize(place.size() * gathered_rows);
+    part_.resize(place.size());
+    for (std::int64_t begin = 0; begin < rows_.size(); begin += n_most) {
+      check_stop(stop_);
+      const std::int64_t n = std::min(n_most, rows_.size() - begin);
+      for (std::size_t t = 0; t < place.size(); ++t) {
+        double* room = is_held_ ? nullptr : room_.data() + t * gathered_rows;
+        part_[t] = find_values(place[t], begin, n, room);
+        if (room) std::fill(room + n, room + padded(n), 0.0);
+      }
+      visit(begin, n);
+    }
   }
 
   void try_axis(std::size_t k, Split& best) {
@@ -276,29 +297,31 @@ class SampledSplitter {
     product_.assign(p * p, 0.0);
     left_factor_.resize(p);
     right_factor_.resize(p);
-    factor_.resize(p * 2 * block_rows);
-    for (std::int64_t begin = 0; begin < rows_.size(); begin += block_rows) {
-      check_stop(stop_);
-      const std::int64_t n = std::min(block_rows, rows_.size() - begin);
-      for (std::size_t k = 0; k < p; ++k) prepare_factor(k, begin, n);
-      lhtree::multiply_columns(left_factor_.data(), right_factor_.data(),
-                               static_cast<std::int64_t>(p), padded(n), product_.data());
-    }
+    place_.resize(p);
+    std::iota(place_.begin(), place_.end(), std::size_t{0});
+    visit_parts(place_, [&](std::int64_t first, std::int64_t n_part) {
+      for (std::int64_t begin = 0; begin < n_part; begin += factor_rows) {
+        check_stop(stop_);
+        const std::int64_t n = std::min(factor_rows, n_part - begin);
+        for (std::size_t k = 0; k < p; ++k) prepare_factor(k, part_[k] + begin, first + begin, n);
+        lhtree::multiply_columns(left_factor_.data(), right_factor_.data(),
+                                 static_cast<std::int64_t>(p), padded(n), product_.data());
+      }
+    });
     const double all = weight_target_ + weight_rest_;
     for (std::size_t i = 0; i < p; ++i) product_[i * p + i] = drawn_[i].moments.filled_square(all);
   }
 
   /// Have a block of a drawn column as a factor of products: about its origin, in whole
   /// lanes, and weighted on the left. Most columns are so as they are.
-  void prepare_factor(std::size_t k, std::int64_t begin, std::int64_t n) {
-    double* right = factor_.data() + k * 2 * block_rows;
-    double* left = right + block_rows;
-    const double* value = find_values(k, begin, n, right);
+  void prepare_factor(std::size_t k, const double* value, std::int64_t begin, std::int64_t n) {
     const double origin = drawn_[k].moments.origin;
     left_factor_[k] = right_factor_[k] = value;
-    std::fill(right + n, right + padded(n), 0.0);
-    std::fill(left + n, left + padded(n), 0.0);
     if (row_weight_.empty() && origin == 0.0) return;
+    factor_.resize(drawn_.size() * 2 * factor_rows);
+    double* right = factor_.data() + k * 2 * factor_rows;
+    double* left = right + factor_rows;
+    std::fill_n(right, 2 * factor_rows, 0.0);
     for (std::int64_t i = 0; i < n; ++i) {
       right[i] = value[i] - origin;
       left[i] = row_weight_.empty() ? right[i] : row_weight_[begin + i] * right[i];
@@ -324,7 +347,6 @@ class SampledSplitter {
   /// Project the columns drawn; the plane's columns and the terms are both ascending.
   void project_trial() {
     const Terms& terms = trial_.terms;
-    const auto n_terms = static_cast<std::size_t>(terms.size());
     place_.clear();
     std::size_t k = 0;
     for (const std::int32_t j : terms.feature) {
@@ -332,16 +354,10 @@ class SampledSplitter {
       place_.push_back(order_[k]);
     }
     const FormView form{terms.feature.data(), terms.weight.data(), terms.size(), false};
-    const std::int64_t block = is_held_ ? rows_.size() : block_rows;
     trial_.score.resize(rows_.size());
-    term_column_.resize(n_terms);
-    factor_.resize(std::max<std::size_t>(factor_.size(), n_terms * block_rows));
-    for (std::int64_t begin = 0; begin < rows_.size(); begin += block) {
-      const std::int64_t n = std::min(block, rows_.size() - begin);
-      for (std::size_t t = 0; t < n_terms; ++t)
-        term_column_[t] = find_values(place_[t], begin, n, factor_.data() + t * block_rows);
-      project_columns(term_column_.data(), n, form, trial_.score.data() + begin);
-    }
+    visit_parts(place_, [&](std::int64_t begin, std::int64_t n) {
+      project_columns(part_.data(), n, form, trial_.score.data() + begin);
+    });
   }
 
   /// Cut the trial's projections; it becomes the best if it is purer.
@@ -400,10 +416,11 @@ class SampledSplitter {
   std::vector<PlaneColumn> columns_;         // those of the plane at hand, ascending
   std::vector<std::size_t> order_;           // their places among the drawn
   std::vector<std::size_t> place_;           // those of the plane's terms
-  std::vector<const double*> term_column_;
+  std::vector<const double*> part_;          // values of columns in a part of the rows
+  std::vector<double> room_;                 // for those of large nodes
   std::vector<double> product_;
   std::vector<const double*> left_factor_, right_factor_;
-  std::vector<double> factor_;  // room for blocks of columns
+  std::vector<double> factor_;
 };
 
 }  // namespace lhtree

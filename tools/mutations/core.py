@@ -190,7 +190,7 @@ MUTATIONS = (
              "reader_.gather(feature, 0, n, room);"),
     in_large("large-no-mean", "fill_missing(room, n, moments.mean());",
              "fill_missing(room, n, 0.0);"),
-    in_large("large-last-lane", "std::fill(right + n, right + padded(n), 0.0);", ""),
+    in_large("large-last-lane", "if (room) std::fill(room + n, room + padded(n), 0.0);", ""),
     in_large("large-old-score", "if (score != trial_.score.data()) trial_.score.assign",
              "if (false) trial_.score.assign"),
     in_core("plane-of-other-columns", "place_.push_back(order_[k]);", "place_.push_back(k);"),
