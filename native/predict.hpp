@@ -59,34 +59,58 @@ Block scale_rows(const T* values, std::int64_t n_rows, std::int64_t n_columns, S
   return block;
 }
 
+constexpr std::int64_t trees_in_step = 16;
+
+/// The projections of one row on the splits that it has reached in some trees.
+inline void project_row(const ForestView& forest, const double* row, bool has_missing,
+                        const std::int64_t* node, std::int64_t n, double* score) {
+  const double* weight[trees_in_step];
+  const double* same[trees_in_step];
+  bool is_dense = !has_missing;
+  for (std::int64_t k = 0; k < n; ++k) {
+    const FormView form = forest.form(node[k], has_missing);
+    is_dense &= !form.feature;
+    weight[k] = form.weight;
+    same[k] = row;
+  }
+  if (is_dense)
+    return project_each(same, {weight, forest.n_features, forest.weight + forest.n_all_terms}, n,
+                        score);
+  for (std::int64_t k = 0; k < n; ++k)
+    project(&row, 1, forest.form(node[k], has_missing), Place::cached, score + k);
+}
+
 /// Move one row one node down in each active tree; returns how many go on.
 inline std::int64_t step_down(const ForestView& forest, const double* row, bool has_missing,
                               bool normalizes, bool is_root, std::int64_t* active,
                               std::int64_t n_active, Answers& answers) {
+  std::int64_t node[trees_in_step];
+  double score[trees_in_step];
   for (std::int64_t k = 0; k < n_active; ++k) {
-    const std::int64_t tree = active[k];
-    const FormView form = forest.form(forest.tree_start[tree] + answers.leaf[tree]);
+    node[k] = forest.tree_start[active[k]] + answers.leaf[active[k]];
+    const FormView form = forest.form(node[k]);
     prefetch(form.weight, form.n_terms);
   }
   std::int64_t n_going = 0;
   for (std::int64_t k = 0; k < n_active; ++k) {
-    const std::int64_t tree = active[k], root = forest.tree_start[tree];
-    const std::int64_t node = root + answers.leaf[tree];
-    const std::int32_t left = forest.left[node];
-    if (left < 0) {
-      answers.membership[tree] = find_membership(forest, node, row);
+    const std::int64_t tree = active[k];
+    if (forest.left[node[k]] < 0) {
+      answers.membership[tree] = find_membership(forest, node[k], row);
       if (is_root) answers.distance[tree] = 0.0;
       continue;
     }
-    double score;
-    project(&row, 1, forest.form(node, has_missing), Place::cached, &score);
-    const double threshold = forest.threshold[node];
+    node[n_going] = node[k];
+    active[n_going++] = tree;
+  }
+  project_row(forest, row, has_missing, node, n_going, score);
+  for (std::int64_t k = 0; k < n_going; ++k) {
+    const std::int64_t tree = active[k];
+    const double threshold = forest.threshold[node[k]];
     double& distance = answers.distance[tree];
     if (is_root) distance = std::numeric_limits<double>::infinity();
-    shorten(distance, find_gap(score, threshold, normalizes ? forest.norm[node] : 1.0));
-    answers.leaf[tree] = left + !(score < threshold);
-    forest.prefetch_node(root + answers.leaf[tree]);
-    active[n_going++] = tree;
+    shorten(distance, find_gap(score[k], threshold, normalizes ? forest.norm[node[k]] : 1.0));
+    answers.leaf[tree] = forest.left[node[k]] + !(score[k] < threshold);
+    forest.prefetch_node(forest.tree_start[tree] + answers.leaf[tree]);
   }
   return n_going;
 }
@@ -97,14 +121,13 @@ inline std::int64_t step_down(const ForestView& forest, const double* row, bool 
 /// step: while one tree's weights are on their way, the others are evaluated.
 inline Answers walk_row(const ForestView& forest, const double* row, bool has_missing,
                         bool normalizes) {
-  constexpr std::int64_t group = 16;
   Answers answers;
   answers.leaf.assign(forest.n_trees, 0);
   answers.membership.resize(forest.n_trees);
   answers.distance.resize(forest.n_trees);
-  for (std::int64_t first = 0; first < forest.n_trees; first += group) {
-    std::int64_t active[group];
-    std::int64_t n_active = std::min(group, forest.n_trees - first);
+  for (std::int64_t first = 0; first < forest.n_trees; first += trees_in_step) {
+    std::int64_t active[trees_in_step];
+    std::int64_t n_active = std::min(trees_in_step, forest.n_trees - first);
     for (std::int64_t k = 0; k < n_active; ++k) active[k] = first + k;
     for (bool is_root = true; n_active > 0; is_root = false)
       n_active =
