@@ -1,7 +1,8 @@
 // Splits over all columns: the paper's rule, and its standardised form.
 //
 // The sums of a node's columns are handed from parent to child: the smaller child is
-// summed, the larger one gets the parent's minus these.
+// summed, the larger one gets the parent's minus these; or both get those of the slices of a
+// large parent. The roots of a member's trees share sums by class.
 #pragma once
 
 #include <algorithm>
@@ -11,20 +12,29 @@
 #include <utility>
 #include <vector>
 
+#include "class_sums.hpp"
 #include "contrast.hpp"
 #include "node.hpp"
 #include "projection_kernels.hpp"
 #include "random.hpp"
 #include "recall.hpp"
 #include "score_cutter.hpp"
+#include "slices.hpp"
 #include "statistics.hpp"
 
 namespace lhtree {
 
+/// What is known of a mixed node.
+struct DenseNode {
+  Moments moments;
+  std::vector<double> anchor;      // weights on which its projections are known; see recall.hpp
+  std::unique_ptr<Slices> slices;  // of a large node, by these projections
+};
+
 template <class T>
 class DenseSplitter {
  public:
-  using State = std::unique_ptr<Moments>;  // sums of a mixed node
+  using State = std::unique_ptr<DenseNode>;
 
   DenseSplitter(const Table<T>& table, const double* weight, const Rules& rules,
                 const StopFlag& stop)
@@ -40,12 +50,23 @@ class DenseSplitter {
 
   const double* weight() const { return weight_; }
 
+  /// Have the root's sums from those of the classes of its rows.
+  void start_from(std::shared_ptr<const ClassSums> sums, std::int32_t target) {
+    class_sums_ = std::move(sums);
+    target_ = target;
+  }
+
   State begin(const NodeRows& rows, std::uint64_t key) {
-    State moments = take_moments();
-    moments->anchor.clear();
-    fix_columns(key, rules_.n_columns_per_tree, table_->n_columns, moments->is_fixed);
-    sum_exactly(*table_, rows, *moments, stop_);
-    return moments;
+    State node = take_node();
+    Moments& moments = node->moments;
+    fix_columns(key, rules_.n_columns_per_tree, table_->n_columns, moments.is_fixed);
+    if (class_sums_) {
+      class_sums_->sum_root(rows, target_, moments);
+      class_sums_.reset();
+    } else {
+      sum_exactly(*table_, rows, moments, stop_);
+    }
+    return node;
   }
 
   /// Once a node's rows fit into a fast cache they are copied side by side, and its
@@ -58,22 +79,22 @@ class DenseSplitter {
     if (!is_near_ && node.state && n_bytes <= near_bytes) enter_near(row + node.begin, n, level);
   }
 
-  bool choose(const NodeRows& rows, State& moments, std::uint64_t, double min_weight,
-              Split& split) {
-    settle(*table_, rows, *moments, stop_);
+  bool choose(const NodeRows& rows, State& node, std::uint64_t, double min_weight, Split& split) {
+    Moments& moments = node->moments;
+    settle_node(rows, *node);
     columns_.clear();
     columns_.reserve(table_->n_columns);
     for (std::int64_t j = 0; j < table_->n_columns; ++j) {
-      if (moments->is_fixed[j]) continue;
-      const ColumnMoments column = moments->column(j);
+      if (moments.is_fixed[j]) continue;
+      const ColumnMoments column = moments.column(j);
       if (column.variance() > rules_.alpha)
         columns_.push_back({static_cast<std::int32_t>(j), column});
     }
     if (!weigh_columns(columns_, rules_, find_strength(columns_, rules_), split.terms))
       return false;
     split.score.resize(rows.size());
-    const bool is_guessed = guess(rows, *moments, split);
-    if (!is_guessed) project_all(rows, *moments, split);
+    const bool is_guessed = guess(rows, node->anchor, split);
+    if (!is_guessed) project_all(rows, *node, split);
     if (!cutter_.cut(rows, min_weight, split)) return false;
     if (is_guessed && split.threshold.rule == Rule::middle) {
       recall_.list_divided(split);
@@ -85,11 +106,13 @@ class DenseSplitter {
   /// Give the mixed children their sums, as long as rounding stays bounded.
   void divide(State& parent, const NodeRows& large, State& larger, const NodeRows& small,
               State& smaller) {
-    const bool is_exact = !(parent->has_missing() && weight_);
-    const bool subtracts = is_exact && large.is_mixed() && 2 * large.size() > parent->n_exact;
+    if (parent->slices && divide_slices(*parent, large, larger, small, smaller)) return;
+    const Moments& moments = parent->moments;
+    const bool is_exact = !(moments.has_missing() && weight_);
+    const bool subtracts = is_exact && large.is_mixed() && 2 * large.size() > moments.n_exact;
     if (subtracts || small.is_mixed()) smaller = sum_child(*parent, small);
     if (subtracts) {
-      subtract(*parent, *smaller, large);
+      take_out(*parent, *smaller, small, large);
       larger = std::move(parent);
     } else if (large.is_mixed()) {
       larger = sum_child(*parent, large);
@@ -97,16 +120,19 @@ class DenseSplitter {
     if (smaller && !small.is_mixed()) release(smaller);
   }
 
-  void release(State& moments) {
-    if (moments) spare_.push_back(std::move(moments));
+  void release(State& node) {
+    if (!node) return;
+    node->slices.reset();
+    spare_.push_back(std::move(node));
   }
 
   /// Call visit(column, moments) for every column that varies in a leaf.
   template <class Visit>
-  void visit_columns(const NodeRows& rows, State& moments, const Visit& visit) {
-    settle(*table_, rows, *moments, stop_);
+  void visit_columns(const NodeRows& rows, State& node, const Visit& visit) {
+    Moments& moments = node->moments;
+    settle_node(rows, *node);
     for (std::int64_t j = 0; j < table_->n_columns; ++j)
-      if (!moments->is_fixed[j]) visit(j, moments->column(j));
+      if (!moments.is_fixed[j]) visit(j, moments.column(j));
   }
 
  private:
@@ -132,20 +158,65 @@ class DenseSplitter {
     weight_ = all_weight_;
   }
 
-  State take_moments() {
-    if (spare_.empty()) return std::make_unique<Moments>(all_rows_.width, all_rows_.has_missing);
-    State moments = std::move(spare_.back());
+  State take_node() {
+    if (spare_.empty())
+      return std::make_unique<DenseNode>(
+          DenseNode{Moments(all_rows_.width, all_rows_.has_missing), {}, nullptr});
+    State node = std::move(spare_.back());
     spare_.pop_back();
-    return moments;
+    return node;
   }
 
-  State sum_child(const Moments& parent, const NodeRows& rows) {
-    State moments = take_moments();
-    moments->origin = parent.origin;
-    moments->is_fixed = parent.is_fixed;
-    moments->anchor = parent.anchor;
-    sum_exactly(*table_, rows, *moments, stop_);
-    return moments;
+  /// Make the sums fit to be used. Slices lack the digits for which rows were summed anew.
+  void settle_node(const NodeRows& rows, DenseNode& node) {
+    if (settle(*table_, rows, node.moments, stop_)) node.slices.reset();
+  }
+
+  /// A child without sums.
+  State take_child(const DenseNode& parent) {
+    State node = take_node();
+    node->moments.origin = parent.moments.origin;
+    node->moments.is_fixed = parent.moments.is_fixed;
+    node->anchor = parent.anchor;
+    return node;
+  }
+
+  State sum_child(const DenseNode& parent, const NodeRows& rows) {
+    State node = take_child(parent);
+    sum_exactly(*table_, rows, node->moments, stop_);
+    return node;
+  }
+
+  /// Whether the smaller child is so small that its rows had better be read.
+  static bool is_piece(const NodeRows& small, const NodeRows& large) {
+    return small.size() < large.size() / 16;
+  }
+
+  /// Give the children their sums from slices; false if these do not fit the split.
+  bool divide_slices(const DenseNode& parent, const NodeRows& large, State& larger,
+                     const NodeRows& small, State& smaller) {
+    if (is_piece(small, large)) return false;
+    smaller = take_child(parent);
+    larger = take_child(parent);
+    const bool fits = parent.slices->divide(*table_, small, large, recall_.known(),
+                                            smaller->moments, larger->moments, stop_);
+    // Digits that rounding took from the whole are missing in its parts, too.
+    smaller->moments.scale = larger->moments.scale = parent.moments.scale;
+    n_used_ += fits;
+    if (!fits || !small.is_mixed()) release(smaller);
+    if (!fits || !large.is_mixed()) release(larger);
+    return fits;
+  }
+
+  /// Take the smaller child out of what is known of the parent: the larger one stays.
+  void take_out(DenseNode& parent, const DenseNode& smaller, const NodeRows& small,
+                const NodeRows& large) {
+    subtract(parent.moments, smaller.moments, large);
+    if (!parent.slices) return;
+    if (is_piece(small, large))
+      parent.slices->remove(*table_, small, recall_.known(), stop_);
+    else
+      parent.slices.reset();
   }
 
   FormView view(const Terms& terms) const {
@@ -155,20 +226,31 @@ class DenseSplitter {
   }
 
   /// Fill the scores from what is known of the rows, if most of them are sure.
-  bool guess(const NodeRows& rows, const Moments& moments, Split& split) {
-    if (moments.anchor.empty() || !recall_.guess(rows, moments.anchor, split)) return false;
+  bool guess(const NodeRows& rows, const std::vector<double>& anchor, Split& split) {
+    if (anchor.empty() || !recall_.guess(rows, anchor, split)) return false;
     project_unsure(rows, split);
     return true;
   }
 
-  void project_all(const NodeRows& rows, Moments& moments, Split& split) {
-    project_part(rows.target, split.terms, split.score.data());
-    project_part(rows.rest, split.terms, split.score.data() + rows.target.size);
-    if (recall_.is_active()) recall_.keep(rows, split, moments.anchor);
+  void project_all(const NodeRows& rows, DenseNode& node, Split& split) {
+    const FormView form = view(split.terms);
+    double *score = split.score.data(), *rest_score = score + rows.target.size;
+    node.slices.reset();
+    if (recall_.is_active()) recall_.start(split.terms, node.anchor);
+    if (is_sliced(rows)) {
+      node.slices = lay_slices(rows, form, node.moments.origin);
+      slice_rows(rows, form, *node.slices, score);
+      node.slices->sum_all(rows, node.moments);
+      return;
+    }
+    project_part(rows.target, form, score);
+    project_part(rows.rest, form, rest_score);
+    if (!recall_.is_active()) return;
+    for (std::int64_t i = 0; i < rows.size(); ++i)  // the rest follows the targets
+      recall_.keep(rows.target.row[i], recall_.about_middle(score[i]));
   }
 
-  void project_part(RowSet rows, const Terms& terms, double* score) {
-    const FormView form = view(terms);
+  void project_part(RowSet rows, const FormView& form, double* score) {
     const Place place = is_near_ ? Place::cached : Place::scattered;
     const T* row[piece];
     for (std::int64_t begin = 0; begin < rows.size; begin += piece) {
@@ -194,6 +276,73 @@ class DenseSplitter {
     }
   }
 
+  /// Whether rows of the node come from the memory and are worth reading once. Slices that fit no
+  /// split are for nothing; trees that have too many of them do without.
+  bool is_sliced(const NodeRows& rows) const {
+    constexpr std::int64_t least = 1 << 24;  // bytes
+    const std::int64_t n_bytes = rows.size() * table_->width * static_cast<std::int64_t>(sizeof(T));
+    return recall_.is_active() && !weight_ && n_bytes >= least &&
+           table_->width <= Slices::most_columns && n_laid_ < 2 + 2 * n_used_;
+  }
+
+  std::unique_ptr<Slices> lay_slices(const NodeRows& rows, const FormView& form,
+                                     const std::vector<double>& origin) {
+    const T* row[piece];
+    double score[piece];
+    for (std::int64_t i = 0; i < piece; ++i)
+      row[i] = table_->row(rows.target.row[i * rows.size() / piece]);
+    project(row, piece, form, Place::scattered, score);
+    std::vector<float> sample(piece);
+    for (std::int64_t i = 0; i < piece; ++i) sample[i] = recall_.about_middle(score[i]);
+    ++n_laid_;
+    return std::make_unique<Slices>(sample, origin);
+  }
+
+  /// Project rows, keep that, and add them to their slices while they are at hand. Targets and
+  /// rest are read in the order of the table, in which memory is fastest.
+  void slice_rows(const NodeRows& rows, const FormView& form, Slices& slices, double* score) {
+    constexpr std::int64_t step = Slices::most_rows;
+    constexpr std::int64_t ahead = 2 * step;  // rows between asking for one and reading it
+    MergedRows merged(rows);
+    std::uint32_t place[piece + ahead];
+    const T* row[piece + ahead];
+    std::int64_t n_found = 0;
+    const auto find_rows = [&] {
+      const std::int64_t n_old = n_found;
+      n_found += merged.next(piece + ahead - n_found, place + n_found);
+      for (std::int64_t i = n_old; i < n_found; ++i)
+        row[i] = table_->row(rows.target.row[place[i]]);
+    };
+    for (find_rows(); n_found > 0; find_rows()) {
+      check_stop(stop_);
+      const std::int64_t n_now = std::min(piece, n_found);
+      for (std::int64_t i = 0; i < n_now; i += step) {
+        const std::int64_t n = std::min(step, n_now - i);
+        slice_step(rows, row + i, i + ahead + n <= n_found ? row + i + ahead : nullptr, place + i,
+                   n, form, slices, score);
+      }
+      n_found -= n_now;
+      std::copy_n(place + n_now, n_found, place);
+      std::copy_n(row + n_now, n_found, row);
+    }
+  }
+
+  void slice_step(const NodeRows& rows, const T* const* row, const T* const* next,
+                  const std::uint32_t* place, std::int64_t n, const FormView& form, Slices& slices,
+                  double* score) {
+    double now[Slices::most_rows];
+    float known[Slices::most_rows];
+    bool is_target[Slices::most_rows];
+    project(row, n, form, Place::cached, now);
+    for (std::int64_t i = 0; i < n; ++i) {
+      score[place[i]] = now[i];
+      known[i] = recall_.about_middle(now[i]);
+      recall_.keep(rows.target.row[place[i]], known[i]);
+      is_target[i] = place[i] < rows.target.size;
+    }
+    slices.add(row, next, known, is_target, n);
+  }
+
   static constexpr std::int64_t piece = 256;  // rows that are projected in one go
 
   const Table<T>& all_rows_;
@@ -208,6 +357,9 @@ class DenseSplitter {
   const double* weight_ = nullptr;
   ScoreCutter cutter_;
   Recall recall_;
+  std::int64_t n_laid_ = 0, n_used_ = 0;         // slices
+  std::shared_ptr<const ClassSums> class_sums_;  // until the root has its sums
+  std::int32_t target_ = 0;
   std::vector<PlaneColumn> columns_;
   std::vector<State> spare_;
 };

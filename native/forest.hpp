@@ -6,9 +6,11 @@
 #include <numeric>
 #include <vector>
 
+#include "class_sums.hpp"
 #include "dense_splitter.hpp"
 #include "forest_writer.hpp"
 #include "grow.hpp"
+#include "pages.hpp"
 #include "parallel.hpp"
 #include "random.hpp"
 #include "sampled_splitter.hpp"
@@ -42,9 +44,9 @@ struct Labels {
 
 /// Weight of each drawn row: its own, times how often it was drawn, times the
 /// weight of its class. None where every row counts once.
-inline std::vector<double> weigh_rows(const Labels& labels, const Draw& draw, const Plan& plan,
-                                      std::int64_t n_rows) {
-  std::vector<double> weight;
+inline PageVector<double> weigh_rows(const Labels& labels, const Draw& draw, const Plan& plan,
+                                     std::int64_t n_rows) {
+  PageVector<double> weight;
   if (!labels.weight && draw.multiplicity.empty() && !plan.balance) return weight;
   weight.resize(n_rows);
   std::vector<double> class_sum(plan.n_classes, 0.0);
@@ -61,6 +63,18 @@ inline std::vector<double> weigh_rows(const Labels& labels, const Draw& draw, co
   for (const std::uint32_t i : draw.row)
     weight[i] *= total / (n_present * class_sum[labels.code[i]]);
   return weight;
+}
+
+/// Move the rows of the target class to the front, each side in its order; returns how many they
+/// are.
+inline std::int64_t put_targets_first(const Labels& labels, std::int32_t target,
+                                      PageVector<std::uint32_t>& row) {
+  const auto is_target = [&](std::uint32_t i) { return labels.code[i] == target; };
+  PageVector<std::uint32_t> ordered(row.size());  // a stable partition's would stay in the heap
+  const auto middle = std::copy_if(row.begin(), row.end(), ordered.begin(), is_target);
+  std::remove_copy_if(row.begin(), row.end(), middle, is_target);
+  row.swap(ordered);
+  return middle - row.begin();
 }
 
 template <class T>
@@ -95,27 +109,42 @@ GrownTree with_splitter(const SparseTable& table, const double* weight, const Ru
   return grow(splitter);
 }
 
+/// Have a splitter that sums all columns start from sums by class, where other trees of the
+/// member do, too, and where these take little memory.
+template <class Splitter, class AnyTable>
+void share_sums(Splitter& splitter, const AnyTable& table, const Labels& labels, const Plan& plan,
+                const PageVector<std::uint32_t>& row, std::int64_t step, std::int32_t target,
+                MemberSums& sums, const StopFlag& stop) {
+  if constexpr (requires { splitter.start_from(nullptr, target); }) {
+    constexpr std::size_t least_rows = 16;  // of a class
+    const bool is_small = row.size() / least_rows < static_cast<std::size_t>(plan.n_classes);
+    if (splitter.weight() || table.has_missing || plan.target.size() < 2 || is_small) return;
+    splitter.start_from(
+        sums.find(step, [&] { return ClassSums(table, row, labels.code, plan.n_classes, stop); }),
+        target);
+  }
+}
+
 template <class AnyTable>
 GrownTree grow_tree(const AnyTable& table, const Labels& labels, const Plan& plan,
-                    std::int64_t number, GrownTree room, const StopFlag& stop) {
-  const auto n_targets = static_cast<std::int64_t>(plan.target.size());
-  const std::int64_t step = number / n_targets, member = plan.first_member + step;
-  const std::int32_t target = plan.target[number % n_targets];
+                    std::int64_t number, MemberSums& sums, GrownTree room, const StopFlag& stop) {
+  const auto n_trees = static_cast<std::int64_t>(plan.target.size());  // of a member
+  const std::int64_t step = number / n_trees, member = plan.first_member + step;
+  const std::int32_t target = plan.target[number % n_trees];
   Draw draw = draw_rows(plan.seed, member, static_cast<std::uint32_t>(table.n_rows), plan.n_draws,
                         plan.bootstrap, stop);
-  const std::vector<double> weight = weigh_rows(labels, draw, plan, table.n_rows);
-  std::vector<std::uint32_t>& row = draw.row;
-  const auto middle = std::stable_partition(
-      row.begin(), row.end(), [&](std::uint32_t i) { return labels.code[i] == target; });
+  const PageVector<double> weight = weigh_rows(labels, draw, plan, table.n_rows);
+  const std::int64_t n_targets = put_targets_first(labels, target, draw.row);
   Rules rules = plan.rules;
   rules.beta = plan.beta[step];
   const std::uint64_t key =
       tree_key(member_key(plan.seed, member), static_cast<std::uint64_t>(target));
-  return with_splitter(table, weight.empty() ? nullptr : weight.data(), rules, stop,
-                       [&](auto& splitter) {
-                         Grower grower(splitter, rules, stop, std::move(room));
-                         return grower.grow(row, middle - row.begin(), Start{key, key});
-                       });
+  return with_splitter(
+      table, weight.empty() ? nullptr : weight.data(), rules, stop, [&](auto& splitter) {
+        share_sums(splitter, table, labels, plan, draw.row, step, target, sums, stop);
+        Grower grower(splitter, rules, stop, std::move(room));
+        return grower.grow(draw.row, n_targets, Start{key, key});
+      });
 }
 
 /// A node whose subtree is grown apart from the rest of its tree.
@@ -129,8 +158,8 @@ struct Branch {
 template <class AnyTable>
 GrownTree grow_branch(const AnyTable& table, const std::uint32_t* row, const double* weight,
                       const Branch& branch, Rules rules, GrownTree room, const StopFlag& stop) {
-  std::vector<std::uint32_t> rows(row + branch.begin, row + branch.end);
-  std::vector<double> table_weight(weight ? table.n_rows : 0);
+  PageVector<std::uint32_t> rows(row + branch.begin, row + branch.end);
+  PageVector<double> table_weight(weight ? table.n_rows : 0);
   for (std::int64_t i = branch.begin; weight && i < branch.end; ++i)
     table_weight[row[i]] = weight[i];
   rules.beta = branch.beta;
@@ -143,10 +172,11 @@ template <class AnyTable>
 Forest grow_forest(const AnyTable& table, const Labels& labels, const Plan& plan,
                    std::int64_t n_threads, const Poll& poll) {
   ForestWriter writer(plan.n_trees(), plan.target, table.n_columns);
+  MemberSums sums(plan.beta.size(), plan.target.size());
   run_tasks(
       plan.n_trees(), n_threads,
       [&](std::int64_t number, const StopFlag& stop) {
-        writer.add(number, grow_tree(table, labels, plan, number, writer.take_room(), stop));
+        writer.add(number, grow_tree(table, labels, plan, number, sums, writer.take_room(), stop));
       },
       poll);
   return writer.finish();

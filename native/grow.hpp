@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "node.hpp"
+#include "pages.hpp"
 #include "prune.hpp"
 #include "random.hpp"
 #include "rules.hpp"
@@ -61,7 +62,7 @@ class Grower {
   Grower(Splitter& splitter, const Rules& rules, const StopFlag& stop, GrownTree room)
       : splitter_(splitter), rules_(rules), stop_(stop), tree_(std::move(room)) {}
 
-  GrownTree grow(std::vector<std::uint32_t>& row, std::int64_t n_targets, const Start& start) {
+  GrownTree grow(PageVector<std::uint32_t>& row, std::int64_t n_targets, const Start& start) {
     row_ = row.data();
     tree_.node.emplace_back();
     const auto n_rows = static_cast<std::int64_t>(row.size());
@@ -207,7 +208,7 @@ class Grower {
   std::uint32_t* row_ = nullptr;
   GrownTree tree_;
   Split split_;
-  std::vector<std::uint32_t> right_;  // rows on their way to the right child
+  PageVector<std::uint32_t> right_;  // rows on their way to the right child
 };
 
 }  // namespace lhtree

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "pages.hpp"
 #include "table.hpp"
 
 namespace lhtree {
@@ -14,6 +15,33 @@ struct NodeRows {
   RowSet rest;
   std::int64_t size() const { return target.size + rest.size; }
   bool is_mixed() const { return target.size > 0 && rest.size > 0; }
+};
+
+/// Goes through the rows of a node in the order of the table, if targets and rest each have it;
+/// others are only slower to read.
+class MergedRows {
+ public:
+  explicit MergedRows(const NodeRows& rows) : rows_(rows) {}
+
+  /// Write the places of up to `n` more rows within the node; returns how many there were.
+  std::int64_t next(std::int64_t n, std::uint32_t* place) {
+    const auto& [target, rest] = rows_;
+    std::int64_t k = 0;
+    for (; k < n && target_ < target.size && rest_ < rest.size; ++k) {
+      const bool is_target = target.row[target_] < rest.row[rest_];
+      place[k] = static_cast<std::uint32_t>(is_target ? target_ : target.size + rest_);
+      target_ += is_target;
+      rest_ += !is_target;
+    }
+    for (; k < n && target_ < target.size; ++k) place[k] = static_cast<std::uint32_t>(target_++);
+    for (; k < n && rest_ < rest.size; ++k)
+      place[k] = static_cast<std::uint32_t>(target.size + rest_++);
+    return k;
+  }
+
+ private:
+  NodeRows rows_;
+  std::int64_t target_ = 0, rest_ = 0;
 };
 
 /// A node that waits to be looked at. What its splitter knows of it is in `state`.
@@ -34,9 +62,10 @@ inline double sum_weight(RowSet rows) {
 }
 
 /// The weights of a node's rows side by side; empty if every row counts once.
-inline void gather_weight(const NodeRows& rows, std::vector<double>& weight) {
+inline void gather_weight(const NodeRows& rows, PageVector<double>& weight) {
   weight.clear();
   if (!rows.target.weight) return;
+  weight.reserve(rows.size());
   for (const RowSet& part : {rows.target, rows.rest})
     for (std::int64_t i = 0; i < part.size; ++i) weight.push_back(part.weight[part.row[i]]);
 }

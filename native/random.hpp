@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "pages.hpp"
 #include "stop.hpp"
 
 namespace lhtree {
@@ -37,8 +38,8 @@ inline std::uint64_t draw_key(std::uint64_t node_key) {
 
 /// The rows of one member, ascending, and how often each was drawn.
 struct Draw {
-  std::vector<std::uint32_t> row;
-  std::vector<std::uint32_t> multiplicity;  // empty: every row once
+  PageVector<std::uint32_t> row;
+  PageVector<std::uint32_t> multiplicity;  // empty: every row once
 };
 
 /// Which rows have the smallest hashes: those below `hash`, and of those that equal it the
@@ -99,7 +100,7 @@ inline Draw draw_without_replacement(std::uint64_t key, std::uint32_t n_rows, st
 /// Draw j is row hash(j) mod n.
 inline Draw draw_with_replacement(std::uint64_t key, std::uint32_t n_rows, std::uint32_t n_draws,
                                   const StopFlag& stop) {
-  std::vector<std::uint32_t> count(n_rows, 0);
+  PageVector<std::uint32_t> count(n_rows, 0);
   for (std::uint32_t j = 0; j < n_draws; ++j) {
     if (j % (1u << 20) == 0) check_stop(stop);
     ++count[hash64(key, j) % n_rows];

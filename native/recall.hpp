@@ -20,6 +20,7 @@
 
 #include "guess_kernels.hpp"
 #include "node.hpp"
+#include "pages.hpp"
 #include "rules.hpp"
 #include "table.hpp"
 
@@ -75,16 +76,21 @@ class Recall {
 
   bool is_active() const { return !known_.empty(); }
 
-  /// Keep the projections of these rows on these weights; `anchor` gets the weights.
-  void keep(const NodeRows& rows, const Split& split, std::vector<double>& anchor) {
+  /// From now on projections on these weights are kept; `anchor` gets the weights.
+  void start(const Terms& terms, std::vector<double>& anchor) {
     anchor.resize(lengths_.middle.size());
-    spread(split.terms, anchor);
-    const double middle = dot(anchor, lengths_.middle);
-    const double* score = split.score.data();
-    for (const RowSet& part : {rows.target, rows.rest})
-      for (std::int64_t i = 0; i < part.size; ++i)
-        known_now_[part.row[i]] = static_cast<float>(*score++ - middle);
+    spread(terms, anchor);
+    middle_score_ = dot(anchor, lengths_.middle);
   }
+
+  /// Keep what about_middle() makes of the projection of a row.
+  void keep(std::uint32_t row, float known) { known_now_[row] = known; }
+
+  /// The projection as it is kept.
+  float about_middle(double score) const { return static_cast<float>(score - middle_score_); }
+
+  /// By row: its projection that was kept last.
+  const float* known() const { return known_now_; }
 
   /// Guess the projections of a split from those on the weights of `anchor`. Returns false
   /// if too few of them would do; otherwise `unsure()` lists those to be computed.
@@ -166,14 +172,15 @@ class Recall {
   }
 
   const RowLengths& lengths_;
-  std::vector<float> known_;  // [n_rows] about the middle, on the anchor of the row's node
-  std::vector<float> near_known_, near_length_;
+  PageVector<float> known_;  // [n_rows] about the middle, on the anchor of the row's node
+  PageVector<float> near_known_, near_length_;
   float* known_now_ = nullptr;
   const float* length_now_ = nullptr;
+  double middle_score_ = 0.0;       // projection of the middle
   std::vector<double> new_weight_;  // [width]
   Transfer transfer_{};
-  std::vector<float> error_;
-  std::vector<std::uint32_t> unsure_;
+  PageVector<float> error_;
+  PageVector<std::uint32_t> unsure_;
   std::int64_t n_unsure_ = 0;
 };
 

@@ -7,6 +7,7 @@
 #include <limits>
 #include <vector>
 
+#include "pages.hpp"
 #include "score_kernels.hpp"
 #include "tree.hpp"
 
@@ -85,7 +86,7 @@ struct Split {
   Terms terms;
   Threshold threshold;
   Extremes target{}, rest{};  // of the projections
-  std::vector<double> score;  // projections of the node's rows: targets, then the rest
+  PageVector<double> score;   // projections of the node's rows: targets, then the rest
 };
 
 }  // namespace lhtree

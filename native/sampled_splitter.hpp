@@ -16,6 +16,7 @@
 #include "contrast.hpp"
 #include "limited_cut.hpp"
 #include "node.hpp"
+#include "pages.hpp"
 #include "projection_kernels.hpp"
 #include "random.hpp"
 #include "score_kernels.hpp"
@@ -75,7 +76,7 @@ class ColumnReader {
 
 /// The values of a column that are there, targets first, and their weights.
 struct PresentValues {
-  std::vector<double> value, weight;  // the weights are empty if every row counts once
+  PageVector<double> value, weight;  // the weights are empty if every row counts once
   std::int64_t n_targets = 0;
 
   /// Copy what is there of `n` values, the first `n_all_targets` those of targets.
@@ -112,7 +113,8 @@ class SampledSplitter {
 
   const double* weight() const { return weight_; }
 
-  State begin(const NodeRows&, std::uint64_t key) {
+  State begin(const NodeRows& rows, std::uint64_t key) {
+    n_root_ = rows.size();
     const std::int64_t n_kept = rules_.n_columns_per_tree;
     if (n_kept > 0 && n_kept < reader_.n_columns()) {
       shuffle_columns(key, column_);
@@ -128,6 +130,7 @@ class SampledSplitter {
 
   bool choose(const NodeRows& rows, State&, std::uint64_t key, double min_weight, Split& best) {
     start_node(rows);
+    for (auto* score : {&trial_.score, &best.score}) trim(*score, padded(rows.size()));
     min_weight_ = min_weight;
     is_first_ = true;
     draw_columns(draw_key(key));
@@ -148,17 +151,16 @@ class SampledSplitter {
     start_node(rows);
     for (const std::int32_t j : column_) {
       ColumnMoments moments;
-      if (read_column(j, trial_.score, moments)) visit(j, moments);
+      if (read_column(j, make_room(trial_.score), moments)) visit(j, moments);
     }
   }
 
  private:
-  static constexpr std::int64_t factor_rows = 256;  // rows that are multiplied at a time
+  static constexpr std::int64_t factor_rows = 256;     // rows that are multiplied at a time
+  static constexpr std::int64_t small_node = 1 << 15;  // rows that take little memory
 
   void start_node(const NodeRows& rows) {
-    constexpr std::int64_t most_held = 1 << 15;  // rows; more would take much memory
     rows_ = rows;
-    is_held_ = !Reader::reads_parts || rows.size() <= most_held;
     reader_.start(rows);
     gather_weight(rows, row_weight_);
     weight_target_ = sum_weight(rows.target);
@@ -172,13 +174,14 @@ class SampledSplitter {
         rules_.n_columns > 0 ? std::min<std::size_t>(rules_.n_columns, m) : m;
     drawn_.clear();
     swaps_.clear();
-    if (is_held_ && buffer_.size() < n_wanted) buffer_.resize(n_wanted);
+    hold_columns(n_wanted);
     for (std::size_t i = 0; i < m && drawn_.size() < n_wanted; ++i) {
       const std::size_t j = i + hash64(key, i) % (m - i);
       std::swap(column_[i], column_[j]);
       swaps_.push_back({i, j});
       ColumnMoments moments;
-      auto& values = is_held_ ? buffer_[drawn_.size()] : trial_.score;
+      const std::size_t k = drawn_.size();
+      double* values = k < n_held_ ? held_column(k) : make_room(trial_.score);
       if (read_column(column_[i], values, moments) && moments.variance() > rules_.alpha)
         drawn_.push_back({column_[i], moments});
     }
@@ -187,14 +190,41 @@ class SampledSplitter {
       std::swap(column_[swap->first], column_[swap->second]);
   }
 
+  /// Have room for as many drawn columns as a node holds: all if it is small, else what the root
+  /// took more than it for two projections, numbers and codes of rows, about three values each.
+  /// The others are gathered anew for each use.
+  void hold_columns(std::size_t n_wanted) {
+    const std::int64_t n = rows_.size(), n_spared = 3 * (n_root_ - n);
+    const bool holds_all = !Reader::reads_parts || n <= small_node;
+    n_held_ = holds_all ? n_wanted : std::min<std::size_t>(n_wanted, n_spared / n);
+    const std::size_t n_values = n_held_ * padded(n);
+    trim(held_, n_values);
+    if (held_.size() >= n_values) return;
+    held_.clear();  // so that nothing is copied
+    held_.resize(n_values);
+  }
+
+  /// Give back in a large node what is there for many more than `n` values.
+  void trim(PageVector<double>& values, std::size_t n) const {
+    if (rows_.size() > small_node && values.capacity() > 2 * n) PageVector<double>().swap(values);
+  }
+
+  double* held_column(std::size_t k) { return held_.data() + k * padded(rows_.size()); }
+  const double* held_column(std::size_t k) const { return held_.data() + k * padded(rows_.size()); }
+
+  /// Have room for a column of the node's rows, in whole lanes.
+  double* make_room(PageVector<double>& values) const {
+    const auto n = static_cast<std::size_t>(padded(rows_.size()));
+    if (values.size() < n) values.resize(n);
+    return values.data();
+  }
+
   /// Gather a column of the node's rows and sum it; missing values become its mean.
   /// False if it is constant there, or if a side has no value.
-  bool read_column(std::int64_t j, std::vector<double>& values, ColumnMoments& moments) {
+  bool read_column(std::int64_t j, double* value, ColumnMoments& moments) {
     if (!reader_.has_values(j)) return false;
     check_stop(stop_);
     const std::int64_t n_targets = rows_.target.size, n = rows_.size();
-    if (static_cast<std::int64_t>(values.size()) < padded(n)) values.resize(padded(n));
-    double* value = values.data();
     reader_.gather(j, value);
     std::fill(value + n, value + padded(n), 0.0);  // products are taken in whole lanes
     const double* weight = row_weight_.empty() ? nullptr : row_weight_.data();
@@ -251,14 +281,14 @@ class SampledSplitter {
   /// held, or gathered anew into `room`.
   const double* find_values(std::size_t k, std::int64_t begin, std::int64_t n, double* room) const {
     if constexpr (Reader::reads_parts) {
-      if (!is_held_) {
+      if (k >= n_held_) {
         const auto& [feature, moments] = drawn_[k];
         reader_.gather(feature, begin, begin + n, room);
         if (reader_.misses(feature)) fill_missing(room, n, moments.mean());
         return room;
       }
     }
-    return buffer_[k].data() + begin;
+    return held_column(k) + begin;
   }
 
   /// Call visit(begin, n) for parts of the node's rows, with the values of the drawn columns
@@ -267,16 +297,17 @@ class SampledSplitter {
   template <class Visit>
   void visit_parts(const std::vector<std::size_t>& place, const Visit& visit) {
     constexpr std::int64_t gathered_rows = 4096;
-    const std::int64_t n_most = is_held_ ? rows_.size() : gathered_rows;
-    if (!is_held_) room_.resize(place.size() * gathered_rows);
+    const bool is_held = drawn_.size() <= n_held_;
+    const std::int64_t n_most = is_held ? rows_.size() : gathered_rows;
+    if (!is_held) room_.resize(drawn_.size() * gathered_rows);
     part_.resize(place.size());
     for (std::int64_t begin = 0; begin < rows_.size(); begin += n_most) {
       check_stop(stop_);
       const std::int64_t n = std::min(n_most, rows_.size() - begin);
       for (std::size_t t = 0; t < place.size(); ++t) {
-        double* room = is_held_ ? nullptr : room_.data() + t * gathered_rows;
+        double* room = is_held ? nullptr : room_.data() + t * gathered_rows;
         part_[t] = find_values(place[t], begin, n, room);
-        if (room) std::fill(room + n, room + padded(n), 0.0);
+        if (part_[t] == room) std::fill(room + n, room + padded(n), 0.0);
       }
       visit(begin, n);
     }
@@ -286,8 +317,7 @@ class SampledSplitter {
     const ColumnMoments& moments = drawn_[k].moments;
     trial_.terms.clear();
     trial_.terms.add(drawn_[k].feature, 1.0, moments.mean(), moments.variance());
-    if (!is_held_) trial_.score.resize(rows_.size());
-    try_trial(find_values(k, 0, rows_.size(), trial_.score.data()), best);
+    try_trial(find_values(k, 0, rows_.size(), make_room(trial_.score)), best);
   }
 
   /// Products of all pairs of drawn columns, as a lower triangle in rows. Blocks of rows
@@ -403,21 +433,22 @@ class SampledSplitter {
   std::vector<std::int32_t> column_;  // the tree's columns, ascending between draws
   std::vector<std::pair<std::size_t, std::size_t>> swaps_;
   NodeRows rows_{};
-  std::vector<double> row_weight_;
+  std::int64_t n_root_ = 0;  // rows of the tree
+  PageVector<double> row_weight_;
   PresentValues present_;
   double weight_target_ = 0.0, weight_rest_ = 0.0;
   double min_weight_ = 0.0;  // least weight of a side of a split
   bool is_first_ = true;
   Split trial_;
   GiniCutter cutter_;
-  std::vector<PlaneColumn> drawn_;           // the node's columns, in the order of their draw
-  bool is_held_ = true;                      // whether their values are in the buffers
-  std::vector<std::vector<double>> buffer_;  // their values, targets first
-  std::vector<PlaneColumn> columns_;         // those of the plane at hand, ascending
-  std::vector<std::size_t> order_;           // their places among the drawn
-  std::vector<std::size_t> place_;           // those of the plane's terms
-  std::vector<const double*> part_;          // values of columns in a part of the rows
-  std::vector<double> room_;                 // for those of large nodes
+  std::vector<PlaneColumn> drawn_;    // the node's columns, in the order of their draw
+  std::size_t n_held_ = 0;            // the first of them, whose values are in `held_`
+  PageVector<double> held_;           // column by column, targets first
+  std::vector<PlaneColumn> columns_;  // those of the plane at hand, ascending
+  std::vector<std::size_t> order_;    // their places among the drawn
+  std::vector<std::size_t> place_;    // those of the plane's terms
+  std::vector<const double*> part_;   // values of columns in a part of the rows
+  std::vector<double> room_;          // for those of large nodes
   std::vector<double> product_;
   std::vector<const double*> left_factor_, right_factor_;
   std::vector<double> factor_;

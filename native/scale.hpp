@@ -9,6 +9,7 @@
 #include <numeric>
 #include <vector>
 
+#include "pages.hpp"
 #include "statistics.hpp"
 
 namespace lhtree {
@@ -58,7 +59,7 @@ std::vector<double> find_first(const Table<T>& table) {
 template <class T>
 ColumnScale find_scale(const Table<T>& table, const double* weight, const StopFlag& stop) {
   constexpr double smallest_variance = 1e-250;
-  std::vector<std::uint32_t> row(table.n_rows);
+  PageVector<std::uint32_t> row(table.n_rows);
   std::iota(row.begin(), row.end(), 0u);
   const NodeRows rows{{row.data(), table.n_rows, weight}, {nullptr, 0, nullptr}};
   // The sums of all rows, as those of the targets of a node without a rest.

@@ -74,7 +74,7 @@ class ScoreCutter {
 
   const Rules& rules_;
   GiniCutter gini_cutter_;
-  std::vector<double> row_weight_;
+  PageVector<double> row_weight_;
 };
 
 }  // namespace lhtree

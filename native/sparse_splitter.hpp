@@ -208,7 +208,8 @@ class SparseSplitter {
   ScoreCutter cutter_;
   double weight_target_ = 0.0, weight_rest_ = 0.0;
   std::vector<double> column_weight_;  // [n_columns] of the split at hand; 0 between splits
-  std::vector<double> value_, row_weight_;
+  std::vector<double> value_;
+  PageVector<double> row_weight_;
   std::vector<PlaneColumn> columns_;
   std::vector<State> spare_;
 };

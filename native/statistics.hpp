@@ -69,7 +69,6 @@ struct Moments {
   std::vector<double> present_rest;    // [width] and of the rest; empty: all rows have all
   std::vector<double> scale;           // [width] square / weight at the last exact sum
   std::vector<std::uint8_t> is_fixed;  // [width] constant in the node, or not a column of the tree
-  std::vector<double> anchor;          // weights whose projections are known; see recall.hpp
 
   Moments(std::int64_t width, bool has_missing)
       : origin(width),
@@ -109,6 +108,31 @@ void add_rows(const Table<T>& table, RowSet rows, const double* origin, double* 
   }
 }
 
+/// Empty the sums that are added up by groups of rows.
+inline void clear_sums(Moments& moments) {
+  for (auto* sums : {&moments.sum_target, &moments.sum_rest, &moments.square})
+    std::fill(sums->begin(), sums->end(), 0.0);
+}
+
+/// Add a group of rows, all targets or all rest: as many sums as columns, then squares.
+inline void add_group(const double* group, bool is_target, Moments& moments) {
+  std::vector<double>& sum = is_target ? moments.sum_target : moments.sum_rest;
+  const std::size_t width = sum.size();
+  for (std::size_t j = 0; j < width; ++j) {
+    sum[j] += group[j];
+    moments.square[j] += group[width + j];
+  }
+}
+
+/// Complete sums that were just added up from these rows.
+inline void finish_sums(const NodeRows& rows, Moments& moments) {
+  moments.weight_target = sum_weight(rows.target);
+  moments.weight_rest = sum_weight(rows.rest);
+  moments.n_exact = rows.size();
+  for (std::size_t j = 0; j < moments.scale.size(); ++j)
+    moments.scale[j] = moments.square[j] / moments.column(j).weight();
+}
+
 /// Fill the sums from the rows themselves, about the origin that is there.
 template <class T>
 void sum_exactly(const Table<T>& table, const NodeRows& rows, Moments& moments,
@@ -123,11 +147,19 @@ void sum_exactly(const Table<T>& table, const NodeRows& rows, Moments& moments,
            has_missing ? moments.present_target.data() : nullptr, stop);
   add_rows(table, rows.rest, origin, moments.sum_rest.data(), square,
            has_missing ? moments.present_rest.data() : nullptr, stop);
-  moments.weight_target = sum_weight(rows.target);
-  moments.weight_rest = sum_weight(rows.rest);
-  moments.n_exact = rows.size();
-  for (std::size_t j = 0; j < moments.scale.size(); ++j)
-    moments.scale[j] = moments.square[j] / moments.column(j).weight();
+  finish_sums(rows, moments);
+}
+
+/// Move the sums of some rows from one node's to another's, all about the same origin.
+inline void move_sums(const Moments& part, Moments& from, Moments& to) {
+  for (std::size_t j = 0; j < part.square.size(); ++j) {
+    from.sum_target[j] -= part.sum_target[j];
+    from.sum_rest[j] -= part.sum_rest[j];
+    from.square[j] -= part.square[j];
+    to.sum_target[j] += part.sum_target[j];
+    to.sum_rest[j] += part.sum_rest[j];
+    to.square[j] += part.square[j];
+  }
 }
 
 /// Take a part's sums out of the whole's: what stays describes the other part. With
@@ -162,9 +194,10 @@ bool is_constant(const Table<T>& table, const NodeRows& rows, std::int64_t j,
 }
 
 /// Make the sums fit to be used: find constant columns, and sum anew where a
-/// variance has become small against the numbers that it is the difference of.
+/// variance has become small against the numbers that it is the difference of. Returns
+/// whether it summed.
 template <class T>
-void settle(const Table<T>& table, const NodeRows& rows, Moments& moments, const StopFlag& stop) {
+bool settle(const Table<T>& table, const NodeRows& rows, Moments& moments, const StopFlag& stop) {
   constexpr int most_attempts = 4;  // each moves the origin closer to the mean
   for (int attempt = 0; attempt < most_attempts; ++attempt) {
     const bool is_exact = moments.n_exact == rows.size();
@@ -179,9 +212,10 @@ void settle(const Table<T>& table, const NodeRows& rows, Moments& moments, const
       is_ill = true;
       if (is_exact) moments.origin[j] = column.mean();
     }
-    if (!is_ill) return;
+    if (!is_ill) return attempt > 0;
     sum_exactly(table, rows, moments, stop);
   }
+  return true;
 }
 
 }  // namespace lhtree

@@ -135,6 +135,37 @@ LHTREE_INLINE void add_present(const Table<T>& table, RowSet rows, const double*
     add_all_present<T, false>(table, rows, origin, sum, square, present);
 }
 
+template <class T, bool takes_out>
+LHTREE_INLINE void add_to_groups(const T* const* row, const T* const* next,
+                                 const std::uint32_t* group, std::int64_t n, std::int64_t width,
+                                 const double* origin, double* sums) {
+  for (std::int64_t i = 0; i < n; ++i) {
+    if (next) prefetch(next[i], width);
+    double* sum = sums + 2 * width * group[i];
+    double* square = sum + width;
+    for (std::int64_t j = 0; j < width; j += lane_count) {
+      const Lanes x = load(row[i] + j) - load(origin + j);
+      if constexpr (takes_out) {
+        store(sum + j, load(sum + j) - x);
+        store(square + j, load(square + j) - x * x);
+      } else {
+        store(sum + j, load(sum + j) + x);
+        store(square + j, load(square + j) + x * x);
+      }
+    }
+  }
+}
+
+template <class T>
+LHTREE_INLINE void add_any_grouped(const T* const* row, const T* const* next,
+                                   const std::uint32_t* group, std::int64_t n, std::int64_t width,
+                                   const double* origin, bool takes_out, double* sums) {
+  if (takes_out)
+    add_to_groups<T, true>(row, next, group, n, width, origin, sums);
+  else
+    add_to_groups<T, false>(row, next, group, n, width, origin, sums);
+}
+
 }  // namespace
 
 LHTREE_CLONES void add_rows(const Table<double>& table, RowSet rows, const double* origin,
@@ -155,6 +186,18 @@ LHTREE_CLONES void add_present_rows(const Table<double>& table, RowSet rows, con
 LHTREE_CLONES void add_present_rows(const Table<float>& table, RowSet rows, const double* origin,
                                     double* sum, double* square, double* present) {
   add_present(table, rows, origin, sum, square, present);
+}
+
+LHTREE_CLONES void add_grouped(const double* const* row, const double* const* next,
+                               const std::uint32_t* group, std::int64_t n, std::int64_t width,
+                               const double* origin, bool takes_out, double* sums) {
+  add_any_grouped(row, next, group, n, width, origin, takes_out, sums);
+}
+
+LHTREE_CLONES void add_grouped(const float* const* row, const float* const* next,
+                               const std::uint32_t* group, std::int64_t n, std::int64_t width,
+                               const double* origin, bool takes_out, double* sums) {
+  add_any_grouped(row, next, group, n, width, origin, takes_out, sums);
 }
 
 LHTREE_CLONES double add_values(const double* value, const double* weight, std::int64_t n,

@@ -25,6 +25,16 @@ void add_present_rows(const Table<double>& table, RowSet rows, const double* ori
 void add_present_rows(const Table<float>& table, RowSet rows, const double* origin, double* sum,
                       double* square, double* present);
 
+/// Add `n` rows, about `origin`, to the sums of their groups, or take them out: group g has
+/// `width` sums from sums[2 * g * width] on, then as many squares. The rows of `next`, as many,
+/// are asked for meanwhile if it is not null.
+void add_grouped(const double* const* row, const double* const* next, const std::uint32_t* group,
+                 std::int64_t n, std::int64_t width, const double* origin, bool takes_out,
+                 double* sums);
+void add_grouped(const float* const* row, const float* const* next, const std::uint32_t* group,
+                 std::int64_t n, std::int64_t width, const double* origin, bool takes_out,
+                 double* sums);
+
 /// Sum of weight * (value - origin); adds the sum of weight * (value - origin)^2 to `square`.
 /// `weight` may be null.
 double add_values(const double* value, const double* weight, std::int64_t n, double origin,

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "lanes.hpp"
+#include "pages.hpp"
 
 namespace lhtree {
 
@@ -13,7 +14,7 @@ namespace lhtree {
 struct RowLengths {
   std::vector<double> middle;  // [width of the table]
   double middle_length = 0.0;
-  std::vector<float> length;  // [n_rows], rounded up; empty: not measured
+  PageVector<float> length;  // [n_rows], rounded up; empty: not measured
 };
 
 /// A row-major matrix whose rows may be read in whole lanes.

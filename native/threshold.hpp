@@ -7,6 +7,7 @@
 #include <limits>
 #include <vector>
 
+#include "pages.hpp"
 #include "rules.hpp"
 #include "score_kernels.hpp"
 
@@ -102,7 +103,9 @@ class GiniCutter {
     if (find_impurity(std::max(purest, largest_bound), whole_) >= limit) return {};
     const double least_impurity =
         std::min(purest > 0.0 ? find_impurity(purest, whole_) : infinity, sort_bins(purest));
-    return find_lowest(least_impurity + same_impurity);
+    const Threshold threshold = find_lowest(least_impurity + same_impurity);
+    if (row_.capacity() > most_kept) PageVector<Row>().swap(row_);
+    return threshold;
   }
 
  private:
@@ -111,6 +114,7 @@ class GiniCutter {
     std::uint32_t number;
   };
   static constexpr std::int64_t most_bins = 256;
+  static constexpr std::size_t most_kept = 1 << 15;  // sorted rows; more would take much memory
 
   /// Whether a cut with this weight on its left leaves enough on both sides. Rounding may
   /// leave less than nothing.
@@ -234,14 +238,14 @@ class GiniCutter {
   Scores scores_{};
   std::int64_t n_bins_ = 1, last_bin_ = 0;
   LeftSide whole_;
-  double least_ = 0.0;              // weight that a cut must leave on both sides
-  std::vector<std::uint8_t> code_;  // bin of each row
-  double target_[most_bins + 1];    // weighted targets before each bin, and all
-  double all_[most_bins + 1];       // weighted rows before each bin, and all
+  double least_ = 0.0;             // weight that a cut must leave on both sides
+  PageVector<std::uint8_t> code_;  // bin of each row
+  double target_[most_bins + 1];   // weighted targets before each bin, and all
+  double all_[most_bins + 1];      // weighted rows before each bin, and all
   std::int64_t size_[most_bins];
   double bound_[most_bins];
   bool is_sorted_[most_bins];
-  std::vector<Row> row_;
+  PageVector<Row> row_;
 };
 
 }  // namespace lhtree

@@ -97,9 +97,19 @@ def gather_rows(
     if weight is not None and not weight.all():
         number = np.flatnonzero(weight)
         X, y, weight = X[number], y[number], weight[number]
+        if np.all(weight == 1):
+            weight = None  # the bits of sums with and without weights may differ
     classes = np.unique(y)
-    code = np.searchsorted(classes, y).astype(np.int32)  # takes less memory than unique's inverse
-    return TrainingRows(X, code, weight, number), classes
+    return TrainingRows(X, encode(y, classes), weight, number), classes
+
+
+def encode(y: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.int32]:
+    """Return the place of each label among the classes, in pieces that take little memory."""
+    piece = 1 << 14
+    code = np.empty(len(y), dtype=np.int32)
+    for begin in range(0, len(y), piece):
+        code[begin : begin + piece] = np.searchsorted(classes, y[begin : begin + piece])
+    return code
 
 
 def weigh_classes(

@@ -18,7 +18,7 @@ MUTATIONS = (
             "fill_present(value, 1.0)"),
     in_core("missing-counted", "has_missing() ? present_rest[j] : weight_rest", "weight_rest"),
     in_core("missing-subtract", "whole.present_target[j] -= part.present_target[j];", ""),
-    in_core("missing-subtract-weighted", "!(parent->has_missing() && weight_)", "true"),
+    in_core("missing-subtract-weighted", "!(moments.has_missing() && weight_)", "true"),
     in_core("missing-zero", "fill_missing(load(row + column), load(form.center + column))",
             "fill_missing(load(row + column), fill(0.0))"),
     in_core("missing-zero-last", "fill_missing(load(row + n_whole), last_center)",

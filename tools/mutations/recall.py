@@ -17,7 +17,7 @@ MUTATIONS = (
     in_recall("recall-targets-only", "std::max(target.min, rest.min),", "target.min,"),
     in_recall("recall-middle-unsure", "is_guessed && split.threshold.rule == Rule::middle",
               "false"),
-    in_recall("recall-other-anchor", "moments->anchor = parent.anchor;", ""),
+    in_recall("recall-other-anchor", "node->anchor = parent.anchor;", ""),
     in_recall("recall-near-other-rows", "near_known_[i] = known_[row[i]];",
               "near_known_[i] = known_[i];"),
     in_recall("recall-near-length", "near_length_[i] = lengths_.length[row[i]];",

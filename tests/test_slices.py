@@ -1,0 +1,144 @@
+"""Large nodes: sums by slices and by class give the trees of sums over rows.
+
+A row of integer weight w counts like w copies of it. Rows with weights are summed one by one,
+their many copies in slices, and sums of small integers are exact: the same tree must grow.
+"""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from lhtree import LHForestClassifier, LHTClassifier
+
+LARGE = 1 << 24  # bytes of a node that is sliced
+NAMES = ("left", "rule", "threshold", "weight", "center", "deviation", "extremes", "share")
+
+
+def make_clusters(rng, n_rows, n_columns):
+    """Return small integers in clusters: purity cuts off pieces of many sizes, or nothing."""
+    center = rng.integers(-3, 4, size=(9, n_columns))
+    cluster = rng.integers(0, 9, n_rows)
+    X = center[cluster] + rng.integers(-3, 4, size=(n_rows, n_columns))
+    y = cluster % 3
+    is_wrong = rng.random(n_rows) < 0.02
+    return X.astype(float), np.where(is_wrong, rng.integers(0, 3, n_rows), y)
+
+
+def make_slab(rng, n_rows, n_columns):
+    """Return rows of which purity cuts off a twelfth, across a slice, and the rest half-way."""
+    X = rng.integers(-1, 2, size=(n_rows, n_columns)).astype(float)
+    X[:, 0] = rng.integers(0, 100, n_rows)
+    y = (rng.random(n_rows) * 200 < 50 + X[:, 0]).astype(int)
+    return X, np.where(X[:, 0] >= 92, 0, y)
+
+
+def make_numbers(rng, n_rows, n_columns):
+    X = rng.normal(size=(9, n_columns))[rng.integers(0, 9, n_rows)]
+    X += rng.normal(size=(n_rows, n_columns))
+    return X, (X[:, 0] * X[:, 1] + X[:, 2] + rng.normal(size=n_rows) > 0.5).astype(int)
+
+
+def is_large(X):
+    return X.shape[0] * (-(-X.shape[1] // 8) * 8) * X.itemsize >= LARGE
+
+
+@pytest.mark.parametrize(
+    ("maker", "gamma"), [(make_clusters, 2), (make_clusters, 200), (make_slab, 2000)]
+)
+@pytest.mark.parametrize(("n_columns", "dtype"), [(24, "f8"), (33, "f8"), (50, "f4"), (120, "f8")])
+def test_copies_of_rows_grow_the_trees_of_their_weights(n_columns, dtype, maker, gamma):
+    rng = np.random.default_rng(n_columns)
+    n_rows = 2 * LARGE // (n_columns * np.dtype(dtype).itemsize) // 10
+    X, y = maker(rng, n_rows, n_columns)
+    X = X.astype(dtype)
+    weight = rng.integers(5, 16, n_rows)
+    copies = np.repeat(X, weight, axis=0)
+    assert is_large(copies)
+    assert not is_large(X)
+    model = LHTClassifier(standardize=False, gamma=gamma, max_depth=12)
+    few = model.fit(X, y, weight).forest_
+    many = model.fit(copies, np.repeat(y, weight)).forest_
+    assert many.left.size > 60
+    for name in NAMES:
+        assert_array_equal(getattr(many, name), getattr(few, name), name)
+
+
+def fit_both(X, y, **options):
+    """Return a model that has slices, and one whose rows all are projected and summed."""
+    options = {"max_depth": 12, "gamma": 50} | options
+    sliced = LHTClassifier(**options).fit(X, y)
+    return sliced, LHTClassifier(min_weight_fraction_leaf=1e-300, **options).fit(X, y)
+
+
+def add_offsets(X, rng):
+    return X * 10.0 ** rng.integers(-3, 4, X.shape[1]) + 1e4 * rng.normal(size=X.shape[1])
+
+
+def add_outliers(X, rng):
+    X = X.copy()
+    X[rng.integers(0, len(X), 30), rng.integers(0, X.shape[1], 30)] *= 1e5
+    return X
+
+
+def add_constant_parts(X, rng):
+    X = X.copy()
+    X[X[:, 3] > 0, 4] = 0.1  # constant in many nodes, not in their parents
+    return X
+
+
+@pytest.mark.parametrize(
+    "change", [lambda X, rng: X, add_offsets, add_outliers, add_constant_parts]
+)
+@pytest.mark.parametrize("standardize", [True, False])
+def test_sums_by_slices_are_those_of_the_rows(change, standardize):
+    rng = np.random.default_rng(0)
+    X, y = make_numbers(rng, 120_000, 20)
+    X = change(X, rng)
+    assert is_large(X)
+    model, in_full = fit_both(X, y, standardize=standardize)
+    forest, other = model.forest_, in_full.forest_
+    assert_array_equal(forest.left, other.left)
+    assert_array_equal(forest.n_samples, other.n_samples)
+    for name in ("threshold", "weight", "center", "deviation", "extremes"):
+        assert_allclose(getattr(forest, name), getattr(other, name), rtol=1e-6, atol=1e-9,
+                        err_msg=name)  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_outliers_that_were_cut_off_leave_no_trace(seed):
+    """A piece of rows is cut off: those left lie much closer together than the slices knew."""
+    rng = np.random.default_rng(seed)
+    n_rows, n_columns = 44_000, 48
+    X = 0.3 * rng.normal(size=(n_rows, n_columns))
+    X[:, 0] = rng.uniform(-3, 3, n_rows)
+    y = (rng.random(n_rows) < 0.5 + 0.12 * X[:, 0]).astype(int)
+    piece = rng.choice(np.flatnonzero(np.arange(n_rows) % (n_rows // 1024)), 1000, replace=False)
+    X[:, 5] = rng.normal(size=n_rows) + 0.06 * y
+    X[piece, 0] = 3.4
+    y[piece] = 1
+    X[piece[:20], 5] = np.repeat([1e12, -1e12], 10) * np.tile(1 + rng.random(10), 2)
+    assert is_large(X)
+    model, in_full = fit_both(
+        X, y, standardize=False, contrast="standardized", gamma=600, max_depth=4
+    )
+    assert_array_equal(model.forest_.n_samples, in_full.forest_.n_samples)
+    assert_allclose(model.forest_.deviation, in_full.forest_.deviation, rtol=1e-6)
+
+
+def test_training_rows_find_their_leaves():
+    rng = np.random.default_rng(1)
+    X, y = make_numbers(rng, 120_000, 20)
+    model = LHTClassifier(max_depth=12).fit(X, y)
+    leaf, count = np.unique(model.apply(X)[:, 0], return_counts=True)
+    assert_array_equal(model.forest_.n_samples[leaf], count)
+
+
+@pytest.mark.parametrize("n_rows", [700, 60_000])
+def test_threads_share_the_sums_of_a_member(n_rows):
+    X, y = make_clusters(np.random.default_rng(2), n_rows, 40)
+    X += 0.1  # sums are rounded
+    model = LHForestClassifier(3, preset="paper", max_depth=8, random_state=0)
+    alone = model.set_params(n_jobs=1).fit(X, y).forest_
+    beside = model.set_params(n_jobs=4).fit(X, y).forest_
+    for name in NAMES:
+        assert_array_equal(getattr(alone, name), getattr(beside, name), name)
