@@ -9,23 +9,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
-from sklearn.datasets import load_iris, load_wine, make_blobs
+from sklearn.datasets import load_iris, load_wine
 from sklearn.ensemble import RandomForestClassifier
-from sklearn.metrics import balanced_accuracy_score
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import reference
 import tables
+from forests import assert_same_model
 from lhtree import LHForestClassifier, LHTClassifier, check_forest
-
-FIELDS = ("left", "feature", "weight", "threshold", "center", "share", "weight_sum", "n_samples")
-
-
-def assert_same_model(a, b):
-    for name in FIELDS:
-        assert_array_equal(getattr(a.forest_, name), getattr(b.forest_, name), name)
 
 
 def predict_by_reference(model, X, y, sample_weight=None):
@@ -160,147 +153,6 @@ def test_an_offset_of_1e8_changes_nothing():
         assert_array_equal(a.n_samples, b.n_samples)
 
 
-def test_a_weight_of_zero_is_an_absent_row(blobs):
-    X, y = blobs
-    weight = np.ones(300)
-    weight[::3] = 0
-    for model in (LHTClassifier(), LHForestClassifier(3, random_state=0)):
-        a = clone(model).fit(X, y, sample_weight=weight)
-        b = clone(model).fit(X[weight > 0], y[weight > 0])
-        assert_same_model(a, b)
-
-
-def test_a_class_of_weight_zero_is_absent():
-    X, y = make_blobs(300, n_features=3, centers=4, cluster_std=4.0, random_state=0)
-    names = np.array(["d", "b", "a", "c"])[y]
-    is_kept = names != "b"
-    for model in (LHTClassifier(), LHForestClassifier(3, random_state=0)):
-        expected = clone(model).fit(X[is_kept], names[is_kept]).predict(X)
-        weighted = clone(model).fit(X, names, sample_weight=is_kept)
-        assert_array_equal(weighted.classes_, ["a", "c", "d"])
-        assert_array_equal(weighted.predict(X), expected)
-        by_class = clone(model).set_params(class_weight={"b": 0}).fit(X, names)
-        assert_array_equal(by_class.classes_, ["a", "c", "d"])
-        assert "b" not in by_class.predict(X)
-
-
-@pytest.mark.parametrize("value", [0.1, 0.3, 2.5, 1e-30])
-def test_one_weight_for_all_is_none(blobs, value):
-    X, y = blobs
-    for model in (LHTClassifier(), LHForestClassifier(3, random_state=0)):
-        a, b = (clone(model).fit(X, y, sample_weight=w) for w in (np.full(300, value), None))
-        assert_same_model(a, b)
-
-
-def test_shares_count_weighted_rows(blobs):
-    X, y = blobs
-    model = LHTClassifier(min_samples_split=0.1, standardize=False)
-    copies = np.repeat(np.arange(300), 3)
-    a = clone(model).fit(X, y, sample_weight=np.full(300, 3))
-    b = clone(model).fit(X[copies], y[copies])
-    assert_array_equal(a.forest_.left, b.forest_.left)
-    assert a.get_n_leaves() < LHTClassifier(standardize=False).fit(X, y).get_n_leaves()
-
-
-def test_integer_max_samples_is_a_number_of_rows(blobs):
-    X, y = blobs
-    model = LHForestClassifier(3, max_samples=70, random_state=0).fit(X, y)
-    assert all(tree.n_samples[0] == 70 for tree in model.trees_)
-
-
-def test_fractional_weights_mean_one():
-    X, y = load_iris(return_X_y=True)
-    weight = np.random.default_rng(0).uniform(0.1, 1, len(X))
-    a = LHTClassifier(gamma=3).fit(X, y, sample_weight=weight)
-    b = LHTClassifier(gamma=3).fit(X, y, sample_weight=weight * 2.0**-800)
-    assert_allclose(a.trees_[0].weight_sum[0], len(X))
-    assert_array_equal(a.predict_proba(X), b.predict_proba(X))
-
-
-def test_class_weight_multiplies_sample_weight(blobs):
-    X, y = blobs
-    weight = np.random.default_rng(1).integers(1, 3, 300)
-    factor = {0: 1, 1: 2, 2: 5}
-    a = LHTClassifier(class_weight=factor).fit(X, y, sample_weight=weight)
-    b = LHTClassifier(standardize=False)
-    mean, deviation = reference.standardization(X, weight.astype(float))
-    Z = (X - mean) / deviation  # class weights leave the units alone
-    b.fit(Z, y, sample_weight=weight * np.array([1, 2, 5])[y])
-    assert_array_equal(a.forest_.left, b.forest_.left)
-    assert_allclose(a.forest_.weight_sum, b.forest_.weight_sum)
-
-
-def test_balanced_classes_weigh_alike(blobs):
-    X, y = blobs
-    X, y = X[80:], y[80:]  # 20, 100, 100 rows
-    tree = LHTClassifier(class_weight="balanced").fit(X, y).trees_[0]
-    assert_allclose(tree.share[0], 1 / 3)
-    assert_allclose(tree.weight_sum[0], 220)
-    model = LHForestClassifier(3, class_weight="balanced_subsample", random_state=0).fit(X, y)
-    assert_allclose([tree.share[0] for tree in model.trees_], 1 / 3)
-
-
-def test_out_of_bag_votes_come_from_members_that_left_a_row_out(blobs):
-    X, y = blobs
-    model = LHForestClassifier(40, oob_score=True, random_state=5).fit(X, y)
-    seed = np.random.RandomState(5).randint(2**31 - 1)
-    left_out = np.ones((40, 300), dtype=bool)
-    for i in range(40):
-        left_out[i, reference.draw_rows(seed, i, 300, 240, False)[0]] = False
-    for row in (0, 17, 299):
-        members = np.flatnonzero(left_out[:, row])
-        numbers = (3 * members[:, np.newaxis] + [0, 1, 2]).ravel()
-        sums = sum(votes_of_tree(model, X[row : row + 1], number) for number in numbers)
-        n = len(members)
-        score = sums[0] / n + 1e-6 * (1 + (s := sums[1] / n) / (1 + abs(s))) / 2
-        assert_allclose(model.oob_decision_function_[row], score / score.sum(), rtol=1e-9)
-    predicted = model.oob_decision_function_.argmax(axis=1)
-    assert model.oob_score_ == np.mean(predicted == y)
-
-
-def votes_of_tree(model, X, number):
-    """Return vote and signed distance of one tree for one row, by class."""
-    tree, forest = model.trees_[number], model.forest_
-    terms = [tree.terms(node) for node in range(tree.n_nodes)]
-    plain = reference.Tree(
-        tree.left, tree.threshold, tree.share, tree.n_samples, tree.weight_sum, tree.rule,
-        tree.extremes, *map(list, zip(*terms, strict=True)),
-    )  # fmt: skip
-    Z = (X - forest.column_mean) / forest.column_deviation
-    result = np.zeros((2, model.n_classes_))
-    member, distance = reference.membership(plain, Z)[0], reference.distance(plain, Z)[0]
-    result[:, tree.target] = member, (2 * member - 1) * distance
-    return result
-
-
-def test_out_of_bag_score_takes_a_metric_and_says_what_is_missing(blobs):
-    X, y = blobs
-    model = LHForestClassifier(30, oob_score=balanced_accuracy_score, random_state=0).fit(X, y)
-    assert 0.5 < model.oob_score_ < 1
-    with pytest.warns(UserWarning, match="rows were seen by every member"):
-        model = LHForestClassifier(2, oob_score=True, random_state=0).fit(X, y)
-    assert np.isnan(model.oob_decision_function_).any(axis=1).mean() > 0.3
-    weight = np.arange(300) % 2
-    model = LHForestClassifier(30, oob_score=True, bootstrap=True, random_state=0)
-    model.fit(X, y, sample_weight=weight)
-    assert np.isnan(model.oob_decision_function_[weight == 0]).all()
-    assert np.isfinite(model.oob_decision_function_[weight == 1]).all()
-
-
-def test_out_of_bag_votes_stand_where_their_rows_do():
-    X, y = load_wine(return_X_y=True)
-    weight = (np.arange(len(y)) % 7 != 0).astype(float)
-    model = LHForestClassifier(
-        40, class_weight={0: 0, 1: 1, 2: 1}, standardize=False, oob_score=True, random_state=0
-    )  # class weights change no units, so columns are left as they are
-    votes = model.fit(X, y, weight).oob_decision_function_
-    counts = (weight > 0) & (y != 0)
-    model.set_params(class_weight=None)
-    expected = model.fit(X[counts], y[counts]).oob_decision_function_
-    assert np.isnan(votes[~counts]).all()
-    assert_array_equal(votes[counts], expected)
-
-
 def test_warm_start_keeps_old_members_and_draws_new_ones(blobs):
     X, y = blobs
     model = LHForestClassifier(3, beta=0.6, warm_start=True, oob_score=True, random_state=0)
@@ -332,14 +184,6 @@ def test_warm_start_keeps_old_members_and_draws_new_ones(blobs):
 def clone_with_fit(model, **params):
     """Copy a fitted model with other parameters."""
     return pickle.loads(pickle.dumps(model)).set_params(**params)
-
-
-def test_a_new_fit_forgets_old_out_of_bag_votes(blobs):
-    X, y = blobs
-    model = LHForestClassifier(30, oob_score=True, random_state=0).fit(X, y)
-    model.set_params(oob_score=False).fit(X[:250], y[:250])
-    assert not hasattr(model, "oob_score_")
-    assert not hasattr(model, "oob_decision_function_")
 
 
 def test_random_state_none_differs_and_int_repeats(blobs):

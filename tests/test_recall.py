@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
+from forests import assert_same_model
 from lhtree import LHForestClassifier, LHTClassifier
 
 N_COLUMNS = 17  # narrower tables are projected in full; one more than whole lanes
@@ -65,11 +66,6 @@ MAKERS = [
 ]  # fmt: skip
 
 
-def assert_same_forest(model, other):
-    for name in ("left", "threshold", "weight", "center", "extremes", "rule", "start", "share"):
-        assert_array_equal(getattr(model.forest_, name), getattr(other.forest_, name), name)
-
-
 @pytest.mark.parametrize("maker", MAKERS)
 @pytest.mark.parametrize("standardize", [True, False])
 @pytest.mark.parametrize("beta", [0.0, 0.4])
@@ -78,7 +74,7 @@ def test_guessed_projections_change_no_tree(maker, standardize, beta):
     options = {"beta": beta, "standardize": standardize, "gamma": 1}
     model = LHTClassifier(**options).fit(X, y)
     in_full = LHTClassifier(min_weight_fraction_leaf=1e-300, **options).fit(X, y)
-    assert_same_forest(model, in_full)
+    assert_same_model(model, in_full)
 
 
 @pytest.mark.parametrize("contrast", ["mean", "standardized"])
@@ -90,7 +86,7 @@ def test_guessed_projections_change_no_forest_of_weighted_float32_rows(contrast)
     X = X.astype(np.float32)
     model = LHForestClassifier(**options).fit(X, y, weight)
     in_full = LHForestClassifier(min_weight_fraction_leaf=1e-300, **options).fit(X, y, weight)
-    assert_same_forest(model, in_full)
+    assert_same_model(model, in_full)
 
 
 def test_guessed_projections_change_no_tree_of_large_subtrees():
@@ -99,7 +95,7 @@ def test_guessed_projections_change_no_tree_of_large_subtrees():
     X = rng.normal(size=(9000, 40))
     y = (np.abs(X[:, :3]).sum(axis=1) > 2).astype(int)
     model = LHTClassifier().fit(X, y)
-    assert_same_forest(model, LHTClassifier(min_weight_fraction_leaf=1e-300).fit(X, y))
+    assert_same_model(model, LHTClassifier(min_weight_fraction_leaf=1e-300).fit(X, y))
 
 
 def assert_answered_alike(forest, rows, **options):

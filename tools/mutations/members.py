@@ -5,7 +5,9 @@ from mutations.mutation import Mutation
 
 def planted(name: str, old: str, new: str) -> Mutation:
     """Return a bug of the classifiers."""
-    return Mutation(name, "src/lhtree", old, new, ("test_members.py", "test_classifier.py"))
+    return Mutation(
+        name, "src/lhtree", old, new, ("test_members.py", "test_classifier.py", "test_left_out.py")
+    )
 
 
 # fmt: off

@@ -16,9 +16,13 @@ class Mutation:
 
 def in_core(name: str, old: str, new: str) -> Mutation:
     """Return a bug of the native core."""
-    return Mutation(name, "native", old, new, ("test_tree.py", "test_classifier.py"))
+    return Mutation(
+        name, "native", old, new, ("test_tree.py", "test_classifier.py", "test_weights.py")
+    )
 
 
 def in_package(name: str, old: str, new: str) -> Mutation:
     """Return a bug of the classifiers around it."""
-    return Mutation(name, "src/lhtree", old, new, ("test_classifier.py",))
+    return Mutation(
+        name, "src/lhtree", old, new, ("test_classifier.py", "test_weights.py", "test_left_out.py")
+    )
