@@ -148,7 +148,7 @@ def measure(job: Job) -> dict[str, Any]:
         "X_mb": table.X.size * 8 / 1e6, "memory_mb": peak - before,
         "model_mb": measure_size(model), **describe_trees(model),
     }  # fmt: skip
-    if fit < SLOW and job["task"] != "growth":
+    if fit < SLOW:
         again = make_job_model(job)
         fit = min(fit, time_best(lambda: again.fit(table.X, table.y), N_REPEATS))
     asked = {} if job["task"] in ("growth", "load") else ask(model, table)

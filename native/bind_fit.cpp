@@ -7,6 +7,7 @@
 
 #include "forest.hpp"
 #include "numpy.hpp"
+#include "pages.hpp"
 #include "scale.hpp"
 
 namespace lhtree {
@@ -32,6 +33,8 @@ nb::dict grow(const Input<T, 2>& X, const Input<std::int32_t, 1>& code,
   Forest forest;
   {
     nb::gil_scoped_release unlocked;
+    constexpr std::size_t large = 1 << 24;  // bytes; copies of labels are small against fewer
+    if (X.size() * sizeof(T) >= large) trim_heap();  // what checking the labels took
     const bool has_missing = !is_finite(X.data(), X.size());
     if (plan.by_columns)
       forest = grow_forest(ColumnTable<T>(X.data(), n_rows, n_columns, has_missing), labels, plan,

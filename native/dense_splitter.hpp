@@ -2,7 +2,8 @@
 //
 // The sums of a node's columns are handed from parent to child: the smaller child is
 // summed, the larger one gets the parent's minus these; or both get those of the slices of a
-// large parent. The roots of a member's trees share sums by class.
+// large parent. The roots of a member's trees share sums by class. Large nodes are projected
+// by sweeps over the table.
 #pragma once
 
 #include <algorithm>
@@ -21,6 +22,7 @@
 #include "score_cutter.hpp"
 #include "slices.hpp"
 #include "statistics.hpp"
+#include "sweep.hpp"
 
 namespace lhtree {
 
@@ -47,6 +49,8 @@ class DenseSplitter {
         recall_(table.lengths) {
     leave_near();
   }
+
+  using Sweep = lhtree::Sweep<T>;
 
   const double* weight() const { return weight_; }
 
@@ -79,26 +83,40 @@ class DenseSplitter {
     if (!is_near_ && node.state && n_bytes <= near_bytes) enter_near(row + node.begin, n, level);
   }
 
-  bool choose(const NodeRows& rows, State& node, std::uint64_t, double min_weight, Split& split) {
-    Moments& moments = node->moments;
-    settle_node(rows, *node);
-    columns_.clear();
-    columns_.reserve(table_->n_columns);
-    for (std::int64_t j = 0; j < table_->n_columns; ++j) {
-      if (moments.is_fixed[j]) continue;
-      const ColumnMoments column = moments.column(j);
-      if (column.variance() > rules_.alpha)
-        columns_.push_back({static_cast<std::int32_t>(j), column});
-    }
-    if (!weigh_columns(columns_, rules_, find_strength(columns_, rules_), split.terms))
-      return false;
+  /// Whether the node's rows had better be projected by a sweep.
+  bool is_large(const NodeRows& rows) const {
+    return !weight_ && rows.is_mixed() && lhtree::is_large(all_rows_, rows.size());
+  }
+
+  /// Have a large node projected by a sweep; false if what is known of its rows will do.
+  bool join(const NodeRows& rows, State& node, Sweep& sweep) {
+    if (!weigh_node(rows, *node, terms_) || recall_.can_guess(terms_, node->anchor)) return false;
+    const double middle_score = recall_.start(terms_, node->anchor);
+    node->slices = make_slices(rows, *node, middle_score);
+    for (const bool is_target : {true, false})
+      sweep.add({is_target ? rows.target : rows.rest, is_target, node->anchor.data(), middle_score,
+                 recall_.known(), node->slices.get()});
+    return true;
+  }
+
+  /// The sweep that the node joined is over.
+  void finish_sweep(const NodeRows& rows, State& node) {
+    if (node->slices) node->slices->sum_all(rows, node->moments);
+  }
+
+  bool choose(const NodeRows& rows, State& node, std::uint64_t, double min_weight, Bench& bench) {
+    Split& split = bench.split;
+    if (!weigh_node(rows, *node, split.terms)) return false;
     split.score.resize(rows.size());
-    const bool is_guessed = guess(rows, node->anchor, split);
-    if (!is_guessed) project_all(rows, *node, split);
+    const bool is_guessed = recall_.guess(rows, node->anchor, bench);
+    if (is_guessed)
+      project_unsure(rows, bench);
+    else
+      project_all(rows, *node, split);
     if (!cutter_.cut(rows, min_weight, split)) return false;
     if (is_guessed && split.threshold.rule == Rule::middle) {
-      recall_.list_divided(split);
-      project_unsure(rows, split);
+      recall_.list_divided(rows, bench);
+      project_unsure(rows, bench);
     }
     return true;
   }
@@ -172,6 +190,20 @@ class DenseSplitter {
     if (settle(*table_, rows, node.moments, stop_)) node.slices.reset();
   }
 
+  /// Fill the terms of the node's split; false if it has none.
+  bool weigh_node(const NodeRows& rows, DenseNode& node, Terms& terms) {
+    settle_node(rows, node);
+    columns_.clear();
+    columns_.reserve(table_->n_columns);
+    for (std::int64_t j = 0; j < table_->n_columns; ++j) {
+      if (node.moments.is_fixed[j]) continue;
+      const ColumnMoments column = node.moments.column(j);
+      if (column.variance() > rules_.alpha)
+        columns_.push_back({static_cast<std::int32_t>(j), column});
+    }
+    return weigh_columns(columns_, rules_, find_strength(columns_, rules_), terms);
+  }
+
   /// A child without sums.
   State take_child(const DenseNode& parent) {
     State node = take_node();
@@ -225,29 +257,16 @@ class DenseSplitter {
             table_->has_missing ? terms.center.data() : nullptr};
   }
 
-  /// Fill the scores from what is known of the rows, if most of them are sure.
-  bool guess(const NodeRows& rows, const std::vector<double>& anchor, Split& split) {
-    if (anchor.empty() || !recall_.guess(rows, anchor, split)) return false;
-    project_unsure(rows, split);
-    return true;
-  }
-
   void project_all(const NodeRows& rows, DenseNode& node, Split& split) {
     const FormView form = view(split.terms);
-    double *score = split.score.data(), *rest_score = score + rows.target.size;
-    node.slices.reset();
-    if (recall_.is_active()) recall_.start(split.terms, node.anchor);
-    if (is_sliced(rows)) {
-      node.slices = lay_slices(rows, form, node.moments.origin);
-      slice_rows(rows, form, *node.slices, score);
-      node.slices->sum_all(rows, node.moments);
-      return;
-    }
+    double* score = split.score.data();
     project_part(rows.target, form, score);
-    project_part(rows.rest, form, rest_score);
+    project_part(rows.rest, form, score + rows.target.size);
     if (!recall_.is_active()) return;
+    node.slices.reset();  // they were laid by what was known so far
+    const double middle_score = recall_.start(split.terms, node.anchor);
     for (std::int64_t i = 0; i < rows.size(); ++i)  // the rest follows the targets
-      recall_.keep(rows.target.row[i], recall_.about_middle(score[i]));
+      recall_.known()[rows.target.row[i]] = static_cast<float>(score[i] - middle_score);
   }
 
   void project_part(RowSet rows, const FormView& form, double* score) {
@@ -262,9 +281,10 @@ class DenseSplitter {
   }
 
   /// Project the rows whose guess does not do.
-  void project_unsure(const NodeRows& rows, Split& split) {
+  void project_unsure(const NodeRows& rows, Bench& bench) {
+    Split& split = bench.split;
     const FormView form = view(split.terms);
-    const std::uint32_t* place = recall_.unsure();
+    const std::uint32_t* place = bench.number.data();
     const T* row[piece];
     double score[piece];
     for (std::int64_t begin = 0; begin < recall_.n_unsure(); begin += piece) {
@@ -276,71 +296,22 @@ class DenseSplitter {
     }
   }
 
-  /// Whether rows of the node come from the memory and are worth reading once. Slices that fit no
-  /// split are for nothing; trees that have too many of them do without.
-  bool is_sliced(const NodeRows& rows) const {
-    constexpr std::int64_t least = 1 << 24;  // bytes
-    const std::int64_t n_bytes = rows.size() * table_->width * static_cast<std::int64_t>(sizeof(T));
-    return recall_.is_active() && !weight_ && n_bytes >= least &&
-           table_->width <= Slices::most_columns && n_laid_ < 2 + 2 * n_used_;
-  }
-
-  std::unique_ptr<Slices> lay_slices(const NodeRows& rows, const FormView& form,
-                                     const std::vector<double>& origin) {
+  /// Slices of a node across its weights, from a sample of its rows. Trees with too many slices
+  /// that fit no split do without: they were for nothing.
+  std::unique_ptr<Slices> make_slices(const NodeRows& rows, const DenseNode& node,
+                                      double middle_score) {
+    if (n_laid_ >= 2 + 2 * n_used_) return nullptr;
+    ++n_laid_;
     const T* row[piece];
     double score[piece];
     for (std::int64_t i = 0; i < piece; ++i)
       row[i] = table_->row(rows.target.row[i * rows.size() / piece]);
-    project(row, piece, form, Place::scattered, score);
+    project(row, piece, {nullptr, node.anchor.data(), table_->n_columns, true}, Place::scattered,
+            score);
     std::vector<float> sample(piece);
-    for (std::int64_t i = 0; i < piece; ++i) sample[i] = recall_.about_middle(score[i]);
-    ++n_laid_;
-    return std::make_unique<Slices>(sample, origin);
-  }
-
-  /// Project rows, keep that, and add them to their slices while they are at hand. Targets and
-  /// rest are read in the order of the table, in which memory is fastest.
-  void slice_rows(const NodeRows& rows, const FormView& form, Slices& slices, double* score) {
-    constexpr std::int64_t step = Slices::most_rows;
-    constexpr std::int64_t ahead = 2 * step;  // rows between asking for one and reading it
-    MergedRows merged(rows);
-    std::uint32_t place[piece + ahead];
-    const T* row[piece + ahead];
-    std::int64_t n_found = 0;
-    const auto find_rows = [&] {
-      const std::int64_t n_old = n_found;
-      n_found += merged.next(piece + ahead - n_found, place + n_found);
-      for (std::int64_t i = n_old; i < n_found; ++i)
-        row[i] = table_->row(rows.target.row[place[i]]);
-    };
-    for (find_rows(); n_found > 0; find_rows()) {
-      check_stop(stop_);
-      const std::int64_t n_now = std::min(piece, n_found);
-      for (std::int64_t i = 0; i < n_now; i += step) {
-        const std::int64_t n = std::min(step, n_now - i);
-        slice_step(rows, row + i, i + ahead + n <= n_found ? row + i + ahead : nullptr, place + i,
-                   n, form, slices, score);
-      }
-      n_found -= n_now;
-      std::copy_n(place + n_now, n_found, place);
-      std::copy_n(row + n_now, n_found, row);
-    }
-  }
-
-  void slice_step(const NodeRows& rows, const T* const* row, const T* const* next,
-                  const std::uint32_t* place, std::int64_t n, const FormView& form, Slices& slices,
-                  double* score) {
-    double now[Slices::most_rows];
-    float known[Slices::most_rows];
-    bool is_target[Slices::most_rows];
-    project(row, n, form, Place::cached, now);
-    for (std::int64_t i = 0; i < n; ++i) {
-      score[place[i]] = now[i];
-      known[i] = recall_.about_middle(now[i]);
-      recall_.keep(rows.target.row[place[i]], known[i]);
-      is_target[i] = place[i] < rows.target.size;
-    }
-    slices.add(row, next, known, is_target, n);
+    for (std::int64_t i = 0; i < piece; ++i)
+      sample[i] = static_cast<float>(score[i] - middle_score);
+    return std::make_unique<Slices>(sample, node.moments.origin);
   }
 
   static constexpr std::int64_t piece = 256;  // rows that are projected in one go
@@ -361,6 +332,7 @@ class DenseSplitter {
   std::shared_ptr<const ClassSums> class_sums_;  // until the root has its sums
   std::int32_t target_ = 0;
   std::vector<PlaneColumn> columns_;
+  Terms terms_;  // of a node that joins a sweep
   std::vector<State> spare_;
 };
 

@@ -2,8 +2,12 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
+#include <deque>
 #include <numeric>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "class_sums.hpp"
@@ -65,86 +69,194 @@ inline PageVector<double> weigh_rows(const Labels& labels, const Draw& draw, con
   return weight;
 }
 
-/// Move the rows of the target class to the front, each side in its order; returns how many they
-/// are.
-inline std::int64_t put_targets_first(const Labels& labels, std::int32_t target,
-                                      PageVector<std::uint32_t>& row) {
-  const auto is_target = [&](std::uint32_t i) { return labels.code[i] == target; };
-  PageVector<std::uint32_t> ordered(row.size());  // a stable partition's would stay in the heap
-  const auto middle = std::copy_if(row.begin(), row.end(), ordered.begin(), is_target);
-  std::remove_copy_if(row.begin(), row.end(), middle, is_target);
-  row.swap(ordered);
-  return middle - row.begin();
-}
+/// Rows of a tree: those of its class first, each side in its order.
+struct TreeRows {
+  PageVector<std::uint32_t> row;
+  std::int64_t n_targets;
 
-template <class T>
-DenseSplitter<T> make_splitter(const Table<T>& table, const double* weight, const Rules& rules,
-                               const StopFlag& stop) {
-  return {table, weight, rules, stop};
-}
+  TreeRows(PageVector<std::uint32_t> row, std::int64_t n_targets)
+      : row(std::move(row)), n_targets(n_targets) {}
 
-template <class T>
-SampledSplitter<ColumnReader<T>> make_splitter(const ColumnTable<T>& table, const double* weight,
-                                               const Rules& rules, const StopFlag& stop) {
-  return {ColumnReader<T>(table), weight, rules, stop};
-}
-
-/// Call grow(splitter) with what splits nodes of such a table: one by rows grows from all
-/// columns, one by columns from few.
-template <class AnyTable, class Grow>
-GrownTree with_splitter(const AnyTable& table, const double* weight, const Rules& rules,
-                        const StopFlag& stop, const Grow& grow) {
-  auto splitter = make_splitter(table, weight, rules, stop);
-  return grow(splitter);
-}
-
-template <class Grow>
-GrownTree with_splitter(const SparseTable& table, const double* weight, const Rules& rules,
-                        const StopFlag& stop, const Grow& grow) {
-  if (table.by_columns) {
-    SampledSplitter<SparseReader> splitter(SparseReader(table), weight, rules, stop);
-    return grow(splitter);
+  TreeRows(const Labels& labels, std::int32_t target, const PageVector<std::uint32_t>& rows)
+      : row(rows.size()) {
+    const auto is_target = [&](std::uint32_t i) { return labels.code[i] == target; };
+    const auto middle = std::copy_if(rows.begin(), rows.end(), row.begin(), is_target);
+    std::remove_copy_if(rows.begin(), rows.end(), middle, is_target);
+    n_targets = middle - row.begin();
   }
-  SparseSplitter splitter(table, weight, rules, stop);
-  return grow(splitter);
+};
+
+/// Call use(make) with a function that makes what splits nodes of such a table: one by rows grows
+/// from all columns, one by columns from few.
+template <class T, class Use>
+void with_maker(const Table<T>& table, const Use& use) {
+  use([&](const double* weight, const Rules& rules, const StopFlag& stop) {
+    return DenseSplitter<T>(table, weight, rules, stop);
+  });
 }
 
-/// Have a splitter that sums all columns start from sums by class, where other trees of the
-/// member do, too, and where these take little memory.
-template <class Splitter, class AnyTable>
-void share_sums(Splitter& splitter, const AnyTable& table, const Labels& labels, const Plan& plan,
-                const PageVector<std::uint32_t>& row, std::int64_t step, std::int32_t target,
-                MemberSums& sums, const StopFlag& stop) {
-  if constexpr (requires { splitter.start_from(nullptr, target); }) {
-    constexpr std::size_t least_rows = 16;  // of a class
-    const bool is_small = row.size() / least_rows < static_cast<std::size_t>(plan.n_classes);
-    if (splitter.weight() || table.has_missing || plan.target.size() < 2 || is_small) return;
-    splitter.start_from(
-        sums.find(step, [&] { return ClassSums(table, row, labels.code, plan.n_classes, stop); }),
-        target);
+template <class T, class Use>
+void with_maker(const ColumnTable<T>& table, const Use& use) {
+  use([&](const double* weight, const Rules& rules, const StopFlag& stop) {
+    return SampledSplitter(ColumnReader<T>(table), weight, rules, stop);
+  });
+}
+
+template <class Use>
+void with_maker(const SparseTable& table, const Use& use) {
+  if (table.by_columns)
+    use([&](const double* weight, const Rules& rules, const StopFlag& stop) {
+      return SampledSplitter(SparseReader(table), weight, rules, stop);
+    });
+  else
+    use([&](const double* weight, const Rules& rules, const StopFlag& stop) {
+      return SparseSplitter(table, weight, rules, stop);
+    });
+}
+
+/// A tree on its way. It stays where it is: its parts refer to each other.
+template <class Splitter>
+struct Growth {
+  Rules rules;
+  TreeRows rows;
+  Splitter splitter;
+  Grower<Splitter> grower;
+
+  template <class Make>
+  Growth(const Rules& its_rules, TreeRows its_rows, const double* weight, const Make& make,
+         Bench& bench, const StopFlag& stop)
+      : rules(its_rules),
+        rows(std::move(its_rows)),
+        splitter(make(weight, rules, stop)),
+        grower(splitter, rules, stop, bench) {}
+  Growth(const Growth&) = delete;
+  Growth& operator=(const Growth&) = delete;
+
+  void begin(const Start& start) { grower.begin(rows.row, rows.n_targets, start); }
+};
+
+/// Split the large nodes of trees that grow side by side, if their splitters know such.
+template <class AnyTable, class Splitter>
+void split_large(const AnyTable& table, std::deque<Growth<Splitter>>& growths,
+                 const StopFlag& stop) {
+  if constexpr (requires { typename Splitter::Sweep; }) {
+    for (;;) {
+      typename Splitter::Sweep sweep;
+      for (auto& growth : growths) growth.grower.split_large(sweep);
+      if (sweep.is_empty()) return;
+      sweep.run(table, stop);
+    }
   }
 }
 
 template <class AnyTable>
-GrownTree grow_tree(const AnyTable& table, const Labels& labels, const Plan& plan,
-                    std::int64_t number, MemberSums& sums, GrownTree room, const StopFlag& stop) {
-  const auto n_trees = static_cast<std::int64_t>(plan.target.size());  // of a member
-  const std::int64_t step = number / n_trees, member = plan.first_member + step;
-  const std::int32_t target = plan.target[number % n_trees];
-  Draw draw = draw_rows(plan.seed, member, static_cast<std::uint32_t>(table.n_rows), plan.n_draws,
-                        plan.bootstrap, stop);
-  const PageVector<double> weight = weigh_rows(labels, draw, plan, table.n_rows);
-  const std::int64_t n_targets = put_targets_first(labels, target, draw.row);
-  Rules rules = plan.rules;
-  rules.beta = plan.beta[step];
-  const std::uint64_t key =
-      tree_key(member_key(plan.seed, member), static_cast<std::uint64_t>(target));
-  return with_splitter(
-      table, weight.empty() ? nullptr : weight.data(), rules, stop, [&](auto& splitter) {
-        share_sums(splitter, table, labels, plan, draw.row, step, target, sums, stop);
-        Grower grower(splitter, rules, stop, std::move(room));
-        return grower.grow(draw.row, n_targets, Start{key, key});
-      });
+class ForestGrower {
+ public:
+  ForestGrower(const AnyTable& table, const Labels& labels, const Plan& plan)
+      : table_(table),
+        labels_(labels),
+        plan_(plan),
+        n_member_trees_(static_cast<std::int64_t>(plan.target.size())),
+        sums_(plan.beta.size(), plan.target.size()),
+        writer_(plan.n_trees(), plan.target, table.n_columns) {}
+
+  Forest grow(std::int64_t n_threads, const Poll& poll) {
+    const std::vector<Group> groups = group_trees(n_threads);
+    std::atomic<std::int64_t> n_grown{0};
+    run_tasks(
+        static_cast<std::int64_t>(groups.size()), n_threads,
+        [&](std::int64_t number, const StopFlag& stop) {
+          grow_group(groups[number], stop);
+          n_grown += groups[number].end - groups[number].begin;
+        },
+        [&](std::int64_t) { poll(n_grown); });
+    return writer_.finish();
+  }
+
+ private:
+  /// Trees of one member that grow side by side, by number.
+  struct Group {
+    std::int64_t begin, end;
+  };
+
+  /// Pairs of trees that read a large table together take less time, but more memory; and every
+  /// thread must find enough of them.
+  std::int64_t find_group_size(std::int64_t n_threads) const {
+    const bool is_weighted = labels_.weight || plan_.bootstrap || plan_.balance;
+    if constexpr (requires { is_large(table_, plan_.n_draws); })
+      if (!is_weighted && is_large(table_, plan_.n_draws) && plan_.n_trees() >= 4 * n_threads)
+        return 2;
+    return 1;
+  }
+
+  std::vector<Group> group_trees(std::int64_t n_threads) const {
+    const std::int64_t size = find_group_size(n_threads);
+    std::vector<Group> groups;
+    for (std::int64_t first = 0; first < plan_.n_trees(); first += n_member_trees_)
+      for (std::int64_t k = 0; k < n_member_trees_; k += size)
+        groups.push_back({first + k, first + std::min(k + size, n_member_trees_)});
+    return groups;
+  }
+
+  void grow_group(Group group, const StopFlag& stop) {
+    const std::int64_t step = group.begin / n_member_trees_, member = plan_.first_member + step;
+    Draw draw = draw_rows(plan_.seed, member, static_cast<std::uint32_t>(table_.n_rows),
+                          plan_.n_draws, plan_.bootstrap, stop);
+    const PageVector<double> weight = weigh_rows(labels_, draw, plan_, table_.n_rows);
+    Rules rules = plan_.rules;
+    rules.beta = plan_.beta[step];
+    with_maker(table_, [&](const auto& make) {
+      Bench bench;
+      std::deque<Growth<decltype(make(weight.data(), rules, stop))>> growths;
+      for (std::int64_t number = group.begin; number < group.end; ++number) {
+        const std::int32_t target = plan_.target[number % n_member_trees_];
+        auto& growth =
+            growths.emplace_back(rules, TreeRows(labels_, target, draw.row),
+                                 weight.empty() ? nullptr : weight.data(), make, bench, stop);
+        share_sums(growth.splitter, step, target, draw.row, stop);
+        const std::uint64_t key =
+            tree_key(member_key(plan_.seed, member), static_cast<std::uint64_t>(target));
+        growth.begin(Start{key, key});
+      }
+      draw = {};  // its memory may be used
+      split_large(table_, growths, stop);
+      for (std::int64_t number = group.begin; number < group.end; ++number) {
+        GrownTree tree = growths.front().grower.finish(writer_.take_room());
+        growths.pop_front();
+        if (growths.empty()) bench = {};
+        writer_.add(number, std::move(tree));
+      }
+    });
+  }
+
+  /// Have a splitter that sums all columns start from sums by class, where other trees of the
+  /// member do, too, and where these take little memory.
+  template <class Splitter>
+  void share_sums(Splitter& splitter, std::int64_t step, std::int32_t target,
+                  const PageVector<std::uint32_t>& row, const StopFlag& stop) {
+    if constexpr (requires { splitter.start_from(nullptr, target); }) {
+      constexpr std::size_t least_rows = 16;  // of a class
+      const bool is_small = row.size() / least_rows < static_cast<std::size_t>(plan_.n_classes);
+      if (splitter.weight() || table_.has_missing || n_member_trees_ < 2 || is_small) return;
+      const auto add_up = [&] {
+        return ClassSums(table_, row, labels_.code, plan_.n_classes, stop);
+      };
+      splitter.start_from(sums_.find(step, add_up), target);
+    }
+  }
+
+  const AnyTable& table_;
+  const Labels& labels_;
+  const Plan& plan_;
+  std::int64_t n_member_trees_;
+  MemberSums sums_;
+  ForestWriter writer_;
+};
+
+template <class AnyTable>
+Forest grow_forest(const AnyTable& table, const Labels& labels, const Plan& plan,
+                   std::int64_t n_threads, const Poll& poll) {
+  return ForestGrower(table, labels, plan).grow(n_threads, poll);
 }
 
 /// A node whose subtree is grown apart from the rest of its tree.
@@ -158,28 +270,22 @@ struct Branch {
 template <class AnyTable>
 GrownTree grow_branch(const AnyTable& table, const std::uint32_t* row, const double* weight,
                       const Branch& branch, Rules rules, GrownTree room, const StopFlag& stop) {
-  PageVector<std::uint32_t> rows(row + branch.begin, row + branch.end);
+  TreeRows rows({row + branch.begin, row + branch.end}, branch.middle - branch.begin);
   PageVector<double> table_weight(weight ? table.n_rows : 0);
   for (std::int64_t i = branch.begin; weight && i < branch.end; ++i)
     table_weight[row[i]] = weight[i];
   rules.beta = branch.beta;
-  auto splitter = make_splitter(table, weight ? table_weight.data() : nullptr, rules, stop);
-  Grower grower(splitter, rules, stop, std::move(room));
-  return grower.grow(rows, branch.middle - branch.begin, branch.start);
-}
-
-template <class AnyTable>
-Forest grow_forest(const AnyTable& table, const Labels& labels, const Plan& plan,
-                   std::int64_t n_threads, const Poll& poll) {
-  ForestWriter writer(plan.n_trees(), plan.target, table.n_columns);
-  MemberSums sums(plan.beta.size(), plan.target.size());
-  run_tasks(
-      plan.n_trees(), n_threads,
-      [&](std::int64_t number, const StopFlag& stop) {
-        writer.add(number, grow_tree(table, labels, plan, number, sums, writer.take_room(), stop));
-      },
-      poll);
-  return writer.finish();
+  GrownTree tree;
+  with_maker(table, [&](const auto& make) {
+    Bench bench;
+    std::deque<Growth<decltype(make(weight, rules, stop))>> growths;
+    auto& growth = growths.emplace_back(rules, std::move(rows),
+                                        weight ? table_weight.data() : nullptr, make, bench, stop);
+    growth.begin(branch.start);
+    split_large(table, growths, stop);
+    tree = growth.grower.finish(std::move(room));
+  });
+  return tree;
 }
 
 /// Grow the subtrees of branches over the same table, one tree each.

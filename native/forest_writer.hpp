@@ -111,15 +111,25 @@ class ForestWriter {
   bool has_short_features() const { return n_features_ <= std::int64_t{1} << 16; }
 
   /// Write the nodes breadth-first.
-  void append(const GrownTree& tree, std::int32_t target) {
-    for (const std::int32_t id : breadth_first(tree.node)) {
+  void append(GrownTree& tree, std::int32_t target) {
+    const std::vector<std::int32_t> order = breadth_first(tree.node);
+    for (const std::int32_t id : order) {
       const Node& node = tree.node[id];
       forest_.rule.push_back(static_cast<std::int8_t>(node.rule));
       forest_.share.push_back(node.share);
+      forest_.n_terms.push_back(static_cast<std::int32_t>(node.n_terms));
       append_size(node);
       if (node.left >= 0) append_split(node);
-      append_terms(tree, node);
     }
+    const auto is_any = [](const Node&) { return true; };
+    const auto is_listed = [&](const Node& node) { return !is_dense(node); };
+    append_terms(tree.node, order, is_any, tree.weight, forest_.weight);
+    append_terms(tree.node, order, is_any, tree.center, forest_.center);
+    append_terms(tree.node, order, is_any, tree.deviation, forest_.deviation);
+    if (has_short_features())
+      append_terms(tree.node, order, is_listed, tree.feature, forest_.short_feature);
+    else
+      append_terms(tree.node, order, is_listed, tree.feature, forest_.feature);
     forest_.target.push_back(target);
     forest_.tree_start.push_back(static_cast<std::int64_t>(forest_.rule.size()));
   }
@@ -138,17 +148,16 @@ class ForestWriter {
     forest_.extremes.insert(forest_.extremes.end(), node.extremes.begin(), node.extremes.end());
   }
 
-  void append_terms(const GrownTree& tree, const Node& node) {
-    const auto copy = [&](const auto& from, auto& to) {
-      const auto first = from.begin() + node.first_term;
-      to.insert(to.end(), first, first + node.n_terms);
-    };
-    copy(tree.weight, forest_.weight);
-    copy(tree.center, forest_.center);
-    copy(tree.deviation, forest_.deviation);
-    if (!is_dense(node) && has_short_features()) copy(tree.feature, forest_.short_feature);
-    if (!is_dense(node) && !has_short_features()) copy(tree.feature, forest_.feature);
-    forest_.n_terms.push_back(static_cast<std::int32_t>(node.n_terms));
+  /// Write an array of terms. Nothing grows in the memory of the last tree: it is freed.
+  template <class From, class To, class Test>
+  void append_terms(const std::vector<Node>& node, const std::vector<std::int32_t>& order,
+                    const Test& has_terms, From& from, To& to) {
+    for (const std::int32_t id : order) {
+      if (!has_terms(node[id])) continue;
+      const auto first = from.begin() + node[id].first_term;
+      to.insert(to.end(), first, first + node[id].n_terms);
+    }
+    if (next_ + 1 == waiting_.size()) From().swap(from);
   }
 
   std::vector<std::int32_t> target_;

@@ -51,18 +51,19 @@ struct Start {
 
 /// Grows one tree; the splitter says how its nodes are split.
 ///
-/// Nodes wait on a stack, the smaller child on top: it never holds more than log2(n)
-/// nodes, and a subtree is finished before its sibling begins.
+/// Nodes wait on a stack, the smaller child on top: a subtree is finished before its sibling
+/// begins, and what is not large never fills it with more than log2(n) nodes. Large nodes, if the
+/// splitter knows such, come first: they wait for sweeps, see sweep.hpp.
 template <class Splitter>
 class Grower {
  public:
   using Waiting = Pending<typename Splitter::State>;
 
-  /// `room` is an empty tree whose memory may be used.
-  Grower(Splitter& splitter, const Rules& rules, const StopFlag& stop, GrownTree room)
-      : splitter_(splitter), rules_(rules), stop_(stop), tree_(std::move(room)) {}
+  Grower(Splitter& splitter, const Rules& rules, const StopFlag& stop, Bench& bench)
+      : splitter_(splitter), rules_(rules), stop_(stop), bench_(bench) {}
 
-  GrownTree grow(PageVector<std::uint32_t>& row, std::int64_t n_targets, const Start& start) {
+  /// Begin with the root. The rows, targets first, must stay where they are.
+  void begin(PageVector<std::uint32_t>& row, std::int64_t n_targets, const Start& start) {
     row_ = row.data();
     tree_.node.emplace_back();
     const auto n_rows = static_cast<std::int64_t>(row.size());
@@ -72,14 +73,38 @@ class Grower {
         start.weight_sum < 0.0 ? sum_weight(rows.target) + sum_weight(rows.rest) : start.weight_sum;
     min_weight_ = rules_.min_weight_fraction_leaf * weight_sum;
     if (rows.is_mixed()) root.state = splitter_.begin(rows, start.tree_key);
-    std::vector<Waiting> stack;
-    stack.push_back(std::move(root));
-    while (!stack.empty()) {
+    wait(std::move(root));
+  }
+
+  /// Split large nodes until those that are left must be projected first: they join the sweep. To
+  /// be called again after it, until none joins.
+  template <class Sweep>
+  void split_large(Sweep& sweep) {
+    for (Waiting& node : std::exchange(swept_, {})) {
+      splitter_.finish_sweep(rows_of(node), node.state);
+      visit(node);
+    }
+    while (!large_.empty()) {
       check_stop(stop_);
-      Waiting node = std::move(stack.back());
-      stack.pop_back();
-      splitter_.enter(node, row_, stack.size());
-      visit(node, stack);
+      Waiting node = take_last(large_);
+      const NodeRows rows = rows_of(node);
+      const double weight_sum = sum_weight(rows.target) + sum_weight(rows.rest);
+      if (may_split(node, weight_sum) && splitter_.join(rows, node.state, sweep))
+        swept_.push_back(std::move(node));
+      else
+        visit(node);
+    }
+  }
+
+  /// Grow what is left of the tree. `room` is an empty tree whose memory may be used.
+  GrownTree finish(GrownTree room) {
+    room = tree_;
+    tree_ = std::move(room);
+    while (!stack_.empty()) {
+      check_stop(stop_);
+      Waiting node = take_last(stack_);
+      splitter_.enter(node, row_, stack_.size());
+      visit(node);
     }
     if (rules_.prunes()) Pruner(tree_).prune(rules_);
     return std::move(tree_);
@@ -92,13 +117,26 @@ class Grower {
             {row_ + node.middle, node.end - node.middle, weight}};
   }
 
-  void visit(Waiting& node, std::vector<Waiting>& stack) {
+  static Waiting take_last(std::vector<Waiting>& nodes) {
+    Waiting node = std::move(nodes.back());
+    nodes.pop_back();
+    return node;
+  }
+
+  void wait(Waiting node) {
+    if constexpr (requires { typename Splitter::Sweep; }) {
+      if (splitter_.is_large(rows_of(node))) return large_.push_back(std::move(node));
+    }
+    stack_.push_back(std::move(node));
+  }
+
+  void visit(Waiting& node) {
     const NodeRows rows = rows_of(node);
     describe(tree_.node[node.id], rows);
     if (rules_.prunes()) note_targets(node.id, rows);
     if (!rows.is_mixed()) return;                  // pure: a constant leaf
     if (rules_.prunes()) finish_leaf(node, rows);  // whether it stays one is seen at the end
-    if (!split(node, rows, stack) && !rules_.prunes()) finish_leaf(node, rows);
+    if (!split(node, rows) && !rules_.prunes()) finish_leaf(node, rows);
     splitter_.release(node.state);
   }
 
@@ -115,27 +153,31 @@ class Grower {
     tree_.as_leaf[id].weight_target = sum_weight(rows.target);
   }
 
+  bool may_split(const Waiting& node, double weight_sum) const {
+    return node.depth < rules_.max_depth && weight_sum >= rules_.min_samples_split;
+  }
+
   /// False if the node must be a leaf.
-  bool split(Waiting& node, const NodeRows& rows, std::vector<Waiting>& stack) {
-    if (node.depth >= rules_.max_depth) return false;
-    if (tree_.node[node.id].weight_sum < rules_.min_samples_split) return false;
-    if (!splitter_.choose(rows, node.state, node.key, min_weight_, split_)) return false;
-    const Sides sides = partition(node, split_);
+  bool split(Waiting& node, const NodeRows& rows) {
+    if (!may_split(node, tree_.node[node.id].weight_sum)) return false;
+    if (!splitter_.choose(rows, node.state, node.key, min_weight_, bench_)) return false;
+    const Split& split = bench_.split;
+    const Sides sides = partition(node, split);
     assert(node.begin < sides.left_end && sides.left_end < node.end);  // the paper's Theorem 1
 
     Node& record = tree_.node[node.id];
-    record.rule = split_.threshold.rule;
-    record.threshold = split_.threshold.value;
-    record.extremes = {split_.target.min, split_.target.max, split_.rest.min, split_.rest.max};
-    record.norm = find_norm(split_.terms);
+    record.rule = split.threshold.rule;
+    record.threshold = split.threshold.value;
+    record.extremes = {split.target.min, split.target.max, split.rest.min, split.rest.max};
+    record.norm = find_norm(split.terms);
     record.left = static_cast<std::int32_t>(tree_.node.size());
     if (rules_.prunes()) {
       tree_.as_leaf[node.id].first_term = record.first_term;
       tree_.as_leaf[node.id].n_terms = record.n_terms;
     }
-    store_terms(record, split_.terms);
+    store_terms(record, split.terms);
     tree_.node.resize(tree_.node.size() + 2);
-    push_children(node, sides, stack);
+    push_children(node, sides);
     return true;
   }
 
@@ -154,7 +196,7 @@ class Grower {
   /// A leaf's line: each column on its own against the target indicator.
   void finish_leaf(Waiting& node, const NodeRows& rows) {
     if (std::min(sum_weight(rows.target), sum_weight(rows.rest)) < min_weight_) return;
-    Terms& terms = split_.terms;
+    Terms& terms = bench_.split.terms;
     terms.clear();
     splitter_.visit_columns(rows, node.state, [&](std::int64_t j, const ColumnMoments& column) {
       add_slope(terms, j, column);
@@ -166,7 +208,8 @@ class Grower {
   /// each in its old order.
   Sides partition(const Waiting& node, const Split& split) {
     const auto n = static_cast<std::size_t>(node.end - node.begin);
-    if (right_.size() < n) right_.resize(n);
+    PageVector<std::uint32_t>& to_right = bench_.number;
+    if (to_right.size() < n) to_right.resize(n);
     std::int64_t n_left = node.begin, n_right = 0;
     // Both sides are written for every row: which one counts is hard to predict.
     const auto sweep = [&](std::int64_t begin, std::int64_t end) {
@@ -174,7 +217,7 @@ class Grower {
         const std::uint32_t row = row_[i];
         const std::int64_t is_left = split.score[i - node.begin] < split.threshold.value;
         row_[n_left] = row;
-        right_[n_right] = row;
+        to_right[n_right] = row;
         n_left += is_left;
         n_right += 1 - is_left;
       }
@@ -182,11 +225,11 @@ class Grower {
     sweep(node.begin, node.middle);
     const std::int64_t left_middle = n_left, n_right_targets = n_right;
     sweep(node.middle, node.end);
-    std::copy_n(right_.begin(), n_right, row_ + n_left);
+    std::copy_n(to_right.begin(), n_right, row_ + n_left);
     return {left_middle, n_left, n_left + n_right_targets};
   }
 
-  void push_children(Waiting& node, const Sides& sides, std::vector<Waiting>& stack) {
+  void push_children(Waiting& node, const Sides& sides) {
     const std::int32_t id = tree_.node[node.id].left;
     const std::int64_t depth = node.depth + 1;
     Waiting left{
@@ -197,8 +240,8 @@ class Grower {
     Waiting& larger = left_is_larger ? left : right;
     Waiting& smaller = left_is_larger ? right : left;
     splitter_.divide(node.state, rows_of(larger), larger.state, rows_of(smaller), smaller.state);
-    stack.push_back(std::move(larger));
-    stack.push_back(std::move(smaller));
+    wait(std::move(larger));
+    wait(std::move(smaller));
   }
 
   Splitter& splitter_;
@@ -206,9 +249,10 @@ class Grower {
   const StopFlag& stop_;
   double min_weight_ = 0.0;  // least weight of a side of a split
   std::uint32_t* row_ = nullptr;
+  Bench& bench_;
   GrownTree tree_;
-  Split split_;
-  PageVector<std::uint32_t> right_;  // rows on their way to the right child
+  std::vector<Waiting> stack_;
+  std::vector<Waiting> large_, swept_;  // these have joined a sweep
 };
 
 }  // namespace lhtree

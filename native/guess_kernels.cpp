@@ -1,6 +1,7 @@
 #include "guess_kernels.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
 
@@ -30,48 +31,48 @@ LHTREE_INLINE float measure_row(const T* row, const double* middle, std::int64_t
 
 LHTREE_CLONES Extremes transfer_scores(const float* known, const float* length,
                                        const std::uint32_t* row, std::int64_t n, Transfer transfer,
-                                       double* guess, float* error) {
+                                       double* guess, std::uint32_t* error) {
   constexpr double infinity = std::numeric_limits<double>::infinity();
   for (std::int64_t i = 0; i < n; ++i) {
     guess[i] = transfer.factor * static_cast<double>(known[row[i]]) + transfer.shift;
-    error[i] = transfer.find_error(length[row[i]]);
+    error[i] = std::bit_cast<std::uint32_t>(transfer.find_error(length[row[i]]));
   }
   // A guess that is not a number bounds nothing: comparisons with it are false.
   double above[lane_count], below[lane_count];
   std::fill_n(above, lane_count, infinity);
   std::fill_n(below, lane_count, -infinity);
+  const auto bound = [&](std::int64_t i, int k) {
+    const double reach = std::bit_cast<float>(error[i]);
+    const double upper = guess[i] + reach, lower = guess[i] - reach;
+    above[k] = upper < above[k] ? upper : above[k];
+    below[k] = lower > below[k] ? lower : below[k];
+  };
   std::int64_t i = 0;
   for (; i + lane_count <= n; i += lane_count)
-    for (int k = 0; k < lane_count; ++k) {
-      const double upper = guess[i + k] + error[i + k], lower = guess[i + k] - error[i + k];
-      above[k] = upper < above[k] ? upper : above[k];
-      below[k] = lower > below[k] ? lower : below[k];
-    }
-  for (; i < n; ++i) {
-    const double upper = guess[i] + error[i], lower = guess[i] - error[i];
-    above[0] = upper < above[0] ? upper : above[0];
-    below[0] = lower > below[0] ? lower : below[0];
-  }
+    for (int k = 0; k < lane_count; ++k) bound(i + k, k);
+  for (; i < n; ++i) bound(i, 0);
   return {*std::min_element(above, above + lane_count),
           *std::max_element(below, below + lane_count)};
 }
 
-LHTREE_CLONES std::int64_t list_outside(const double* guess, const float* error, std::int64_t n,
-                                        double low, double high, std::uint32_t* place) {
+LHTREE_CLONES std::int64_t list_outside(const double* guess, std::int64_t n, double low,
+                                        double high, std::uint32_t* error) {
   std::int64_t n_listed = 0;
   for (std::int64_t i = 0; i < n; ++i) {
-    place[n_listed] = static_cast<std::uint32_t>(i);
-    n_listed += !(guess[i] - error[i] > low && guess[i] + error[i] < high);
+    const double reach = std::bit_cast<float>(error[i]);
+    error[n_listed] = static_cast<std::uint32_t>(i);
+    n_listed += !(guess[i] - reach > low && guess[i] + reach < high);
   }
   return n_listed;
 }
 
-LHTREE_CLONES std::int64_t list_near(const double* guess, const float* error, std::int64_t n,
-                                     double threshold, std::uint32_t* place) {
+LHTREE_CLONES std::int64_t list_near(const float* length, const std::uint32_t* row, std::int64_t n,
+                                     Transfer transfer, const double* guess, double threshold,
+                                     std::uint32_t* place) {
   std::int64_t n_listed = 0;
   for (std::int64_t i = 0; i < n; ++i) {
     place[n_listed] = static_cast<std::uint32_t>(i);
-    n_listed += !(std::abs(guess[i] - threshold) > error[i]);
+    n_listed += !(std::abs(guess[i] - threshold) > transfer.find_error(length[row[i]]));
   }
   return n_listed;
 }

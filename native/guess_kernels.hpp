@@ -26,17 +26,20 @@ struct Transfer {
   }
 };
 
-/// For rows by number: write guess and error; returns the least upper and the greatest lower
-/// bound of the projections.
+/// Write the guesses of rows by number, and the bits of their errors; returns the least upper and
+/// the greatest lower bound of the projections.
 Extremes transfer_scores(const float* known, const float* length, const std::uint32_t* row,
-                         std::int64_t n, Transfer transfer, double* guess, float* error);
+                         std::int64_t n, Transfer transfer, double* guess, std::uint32_t* error);
 
-/// List the values that may lie outside of (low, high); returns how many there are.
-std::int64_t list_outside(const double* guess, const float* error, std::int64_t n, double low,
-                          double high, std::uint32_t* place);
+/// List the guesses that may lie outside of (low, high); returns how many there are. Their places
+/// are written over the errors: both would take memory in a large node.
+std::int64_t list_outside(const double* guess, std::int64_t n, double low, double high,
+                          std::uint32_t* error);
 
-/// List the values whose side of `threshold` is not sure; returns how many there are.
-std::int64_t list_near(const double* guess, const float* error, std::int64_t n, double threshold,
+/// List the guesses of rows by number whose side of `threshold` is not sure; returns how many
+/// there are.
+std::int64_t list_near(const float* length, const std::uint32_t* row, std::int64_t n,
+                       Transfer transfer, const double* guess, double threshold,
                        std::uint32_t* place);
 
 /// Length of each of `n` rows of `n_columns` about `middle`, rounded up.

@@ -17,33 +17,6 @@ struct NodeRows {
   bool is_mixed() const { return target.size > 0 && rest.size > 0; }
 };
 
-/// Goes through the rows of a node in the order of the table, if targets and rest each have it;
-/// others are only slower to read.
-class MergedRows {
- public:
-  explicit MergedRows(const NodeRows& rows) : rows_(rows) {}
-
-  /// Write the places of up to `n` more rows within the node; returns how many there were.
-  std::int64_t next(std::int64_t n, std::uint32_t* place) {
-    const auto& [target, rest] = rows_;
-    std::int64_t k = 0;
-    for (; k < n && target_ < target.size && rest_ < rest.size; ++k) {
-      const bool is_target = target.row[target_] < rest.row[rest_];
-      place[k] = static_cast<std::uint32_t>(is_target ? target_ : target.size + rest_);
-      target_ += is_target;
-      rest_ += !is_target;
-    }
-    for (; k < n && target_ < target.size; ++k) place[k] = static_cast<std::uint32_t>(target_++);
-    for (; k < n && rest_ < rest.size; ++k)
-      place[k] = static_cast<std::uint32_t>(target.size + rest_++);
-    return k;
-  }
-
- private:
-  NodeRows rows_;
-  std::int64_t target_ = 0, rest_ = 0;
-};
-
 /// A node that waits to be looked at. What its splitter knows of it is in `state`.
 template <class State>
 struct Pending {

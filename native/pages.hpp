@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdlib>  // defines __GLIBC__ where there is one
 #include <limits>
 #include <new>
 #include <utility>
@@ -15,6 +16,9 @@
 #if defined(__unix__) || defined(__APPLE__)
 #include <sys/mman.h>
 #define LHTREE_HAS_PAGES
+#endif
+#ifdef __GLIBC__
+#include <malloc.h>
 #endif
 
 namespace lhtree {
@@ -86,6 +90,13 @@ void use_large_pages(PageVector<T>& array) {
   if (n_bytes >= least) madvise(array.data(), n_bytes, MADV_HUGEPAGE);
 #else
   (void)array;
+#endif
+}
+
+/// Have the general allocator give back what it keeps of freed memory, where it can.
+inline void trim_heap() {
+#ifdef __GLIBC__
+  malloc_trim(0);
 #endif
 }
 

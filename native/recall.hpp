@@ -76,46 +76,62 @@ class Recall {
 
   bool is_active() const { return !known_.empty(); }
 
-  /// From now on projections on these weights are kept; `anchor` gets the weights.
-  void start(const Terms& terms, std::vector<double>& anchor) {
+  /// From now on projections on these weights are known; `anchor` gets the weights. Returns the
+  /// projection of the middle, which is taken off what is kept.
+  double start(const Terms& terms, std::vector<double>& anchor) const {
     anchor.resize(lengths_.middle.size());
     spread(terms, anchor);
-    middle_score_ = dot(anchor, lengths_.middle);
+    return dot(anchor, lengths_.middle);
   }
 
-  /// Keep what about_middle() makes of the projection of a row.
-  void keep(std::uint32_t row, float known) { known_now_[row] = known; }
-
-  /// The projection as it is kept.
-  float about_middle(double score) const { return static_cast<float>(score - middle_score_); }
-
   /// By row: its projection that was kept last.
-  const float* known() const { return known_now_; }
+  float* known() { return known_now_; }
+
+  /// Whether projections on the weights of the terms follow from those on the weights of `anchor`:
+  /// they must not differ too much.
+  bool can_guess(const Terms& terms, const std::vector<double>& anchor) {
+    constexpr double most = 0.3;  // of the new weights' length may point elsewhere
+    if (anchor.empty()) return false;
+    const double square = dot(anchor, anchor);
+    if (!(square > 0.0)) return false;
+    spread(terms, new_weight_);
+    const double factor = dot(new_weight_, anchor) / square;
+    const double length = std::sqrt(dot(new_weight_, new_weight_));
+    const double shift = dot(new_weight_, lengths_.middle);
+    for (std::size_t j = 0; j < anchor.size(); ++j) new_weight_[j] -= factor * anchor[j];
+    const double residual = std::sqrt(dot(new_weight_, new_weight_));
+    if (!(residual <= most * length)) return false;
+    // Rounding: of sums over all columns, and of what is kept in single precision.
+    const double both = length + std::abs(factor) * std::sqrt(square);
+    const double tiny = 4e-16 * static_cast<double>(anchor.size() + lane_count) * both;
+    transfer_ = {factor, shift, residual * (1 + 1e-9) + tiny + 2.5e-7 * both,
+                 2 * tiny * lengths_.middle_length + 1e-44 * std::abs(factor)};
+    return true;
+  }
 
   /// Guess the projections of a split from those on the weights of `anchor`. Returns false
-  /// if too few of them would do; otherwise `unsure()` lists those to be computed.
-  bool guess(const NodeRows& rows, const std::vector<double>& anchor, Split& split) {
-    if (!prepare(split.terms, anchor)) return false;
+  /// if too few of them would do; otherwise the first `n_unsure()` numbers on the bench are the
+  /// places, among the rows of the node, of those to be computed.
+  bool guess(const NodeRows& rows, const std::vector<double>& anchor, Bench& bench) {
+    if (!can_guess(bench.split.terms, anchor)) return false;
     const std::int64_t n = rows.size(), n_targets = rows.target.size;
-    error_.resize(n);
-    unsure_.resize(n + 1);
-    double* score = split.score.data();
-    const Extremes target = transfer(rows.target, score, error_.data());
-    const Extremes rest = transfer(rows.rest, score + n_targets, error_.data() + n_targets);
-    n_unsure_ = list_outside(score, error_.data(), n, std::max(target.min, rest.min),
-                             std::min(target.max, rest.max), unsure_.data());
+    bench.number.resize(n);
+    double* score = bench.split.score.data();
+    std::uint32_t* error = bench.number.data();
+    const Extremes target = transfer(rows.target, score, error);
+    const Extremes rest = transfer(rows.rest, score + n_targets, error + n_targets);
+    n_unsure_ = list_outside(score, n, std::max(target.min, rest.min),
+                             std::min(target.max, rest.max), error);
     return n_unsure_ <= n / 2;
   }
 
   /// List the rows that may lie on either side of the threshold.
-  void list_divided(const Split& split) {
-    n_unsure_ =
-        list_near(split.score.data(), error_.data(), static_cast<std::int64_t>(error_.size()),
-                  split.threshold.value, unsure_.data());
+  void list_divided(const NodeRows& rows, Bench& bench) {
+    const Split& split = bench.split;
+    n_unsure_ = list_near(length_now_, rows.target.row, rows.size(), transfer_, split.score.data(),
+                          split.threshold.value, bench.number.data());
   }
 
-  /// Places, among the rows of the node, of the projections to be computed.
-  const std::uint32_t* unsure() const { return unsure_.data(); }
   std::int64_t n_unsure() const { return n_unsure_; }
 
   /// Renumber the rows of a subtree: row[i] becomes i.
@@ -147,27 +163,7 @@ class Recall {
     for (std::int64_t k = 0; k < terms.size(); ++k) weight[terms.feature[k]] = terms.weight[k];
   }
 
-  /// Compare the weights of the terms with those of the anchor; false if they differ too much.
-  bool prepare(const Terms& terms, const std::vector<double>& anchor) {
-    constexpr double most = 0.3;  // of the new weights' length may point elsewhere
-    const double square = dot(anchor, anchor);
-    if (!(square > 0.0)) return false;
-    spread(terms, new_weight_);
-    const double factor = dot(new_weight_, anchor) / square;
-    const double length = std::sqrt(dot(new_weight_, new_weight_));
-    const double shift = dot(new_weight_, lengths_.middle);
-    for (std::size_t j = 0; j < anchor.size(); ++j) new_weight_[j] -= factor * anchor[j];
-    const double residual = std::sqrt(dot(new_weight_, new_weight_));
-    if (!(residual <= most * length)) return false;
-    // Rounding: of sums over all columns, and of what is kept in single precision.
-    const double both = length + std::abs(factor) * std::sqrt(square);
-    const double tiny = 4e-16 * static_cast<double>(anchor.size() + lane_count) * both;
-    transfer_ = {factor, shift, residual * (1 + 1e-9) + tiny + 2.5e-7 * both,
-                 2 * tiny * lengths_.middle_length + 1e-44 * std::abs(factor)};
-    return true;
-  }
-
-  Extremes transfer(RowSet rows, double* guess, float* error) const {
+  Extremes transfer(RowSet rows, double* guess, std::uint32_t* error) const {
     return transfer_scores(known_now_, length_now_, rows.row, rows.size, transfer_, guess, error);
   }
 
@@ -176,11 +172,8 @@ class Recall {
   PageVector<float> near_known_, near_length_;
   float* known_now_ = nullptr;
   const float* length_now_ = nullptr;
-  double middle_score_ = 0.0;       // projection of the middle
   std::vector<double> new_weight_;  // [width]
   Transfer transfer_{};
-  PageVector<float> error_;
-  PageVector<std::uint32_t> unsure_;
   std::int64_t n_unsure_ = 0;
 };
 

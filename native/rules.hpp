@@ -89,4 +89,10 @@ struct Split {
   PageVector<double> score;   // projections of the node's rows: targets, then the rest
 };
 
+/// Where nodes are split, one at a time: growers that take turns share it.
+struct Bench {
+  Split split;
+  PageVector<std::uint32_t> number;  // of rows, or their places in the node
+};
+
 }  // namespace lhtree

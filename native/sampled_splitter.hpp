@@ -128,7 +128,8 @@ class SampledSplitter {
   void divide(State&, const NodeRows&, State&, const NodeRows&, State&) {}
   void release(State&) {}
 
-  bool choose(const NodeRows& rows, State&, std::uint64_t key, double min_weight, Split& best) {
+  bool choose(const NodeRows& rows, State&, std::uint64_t key, double min_weight, Bench& bench) {
+    Split& best = bench.split;
     start_node(rows);
     for (auto* score : {&trial_.score, &best.score}) trim(*score, padded(rows.size()));
     min_weight_ = min_weight;

@@ -39,14 +39,13 @@ class Slices {
     last_ = static_cast<float>(n_slices - 1);
   }
 
-  /// Add `n` rows that have these projections. The rows of `next`, as many, are asked for
-  /// meanwhile if it is not null.
+  /// Add `n` rows that have these projections. As many later ones are asked for meanwhile.
   template <class T>
-  void add(const T* const* row, const T* const* next, const float* known, const bool* is_target,
+  void add(const T* const* row, const T* const* later, const float* known, bool is_target,
            std::int64_t n) {
     std::uint32_t group[most_rows];
-    for (std::int64_t i = 0; i < n; ++i) group[i] = find_group(known[i], is_target[i]);
-    add_grouped(row, next, group, n, width(), origin_.data(), false, sums_.data());
+    for (std::int64_t i = 0; i < n; ++i) group[i] = find_group(known[i], is_target);
+    add_grouped(row, later, group, n, width(), origin_.data(), false, sums_.data());
   }
   static constexpr std::int64_t most_rows = 8;  // so few stay in the fastest cache
 

@@ -61,7 +61,8 @@ class SparseSplitter {
   void enter(const Pending<State>&, std::uint32_t*, std::size_t) {}
 
   bool choose(const NodeRows& rows, State& moments, std::uint64_t, double min_weight,
-              Split& split) {
+              Bench& bench) {
+    Split& split = bench.split;
     columns_.clear();
     visit_columns(rows, moments, [&](std::int64_t j, const ColumnMoments& column) {
       if (column.variance() > rules_.alpha)
