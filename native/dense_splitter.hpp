@@ -105,19 +105,11 @@ class DenseSplitter {
   }
 
   bool choose(const NodeRows& rows, State& node, std::uint64_t, double min_weight, Bench& bench) {
-    Split& split = bench.split;
-    if (!weigh_node(rows, *node, split.terms)) return false;
-    split.score.resize(rows.size());
-    const bool is_guessed = recall_.guess(rows, node->anchor, bench);
-    if (is_guessed)
-      project_unsure(rows, bench);
-    else
-      project_all(rows, *node, split);
-    if (!cutter_.cut(rows, min_weight, split)) return false;
-    if (is_guessed && split.threshold.rule == Rule::middle) {
-      recall_.list_divided(rows, bench);
-      project_unsure(rows, bench);
-    }
+    if (!weigh_node(rows, *node, bench.split.terms)) return false;
+    if (recall_.guess(rows, node->anchor, bench)) return cut_guessed(rows, min_weight, bench);
+    project_all(rows, *node, bench.split);
+    if (!cutter_.cut(rows, min_weight, bench.split)) return false;
+    bench.divide(rows.size());
     return true;
   }
 
@@ -257,8 +249,27 @@ class DenseSplitter {
             table_->has_missing ? terms.center.data() : nullptr};
   }
 
+  /// Cut a node whose projections are guessed. Those that are not sure decide: the others lie
+  /// between the extremes of both classes.
+  bool cut_guessed(const NodeRows& rows, double min_weight, Bench& bench) {
+    const Split& split = bench.split;
+    if (!cutter_.cut(project_listed(rows, bench), min_weight, bench.split)) return false;
+    const Rule rule = split.threshold.rule;
+    bench.is_left.resize(rows.size());
+    if (rule == Rule::middle) {
+      recall_.divide(rows, bench);
+      project_listed(rows, bench);
+    } else {
+      std::fill(bench.is_left.begin(), bench.is_left.end(), rule == Rule::n2 || rule == Rule::n4);
+    }
+    for (std::int64_t k = 0; k < bench.n_listed; ++k)
+      bench.is_left[bench.number[k]] = split.score[k] < split.threshold.value;
+    return true;
+  }
+
   void project_all(const NodeRows& rows, DenseNode& node, Split& split) {
     const FormView form = view(split.terms);
+    split.score.resize(rows.size());
     double* score = split.score.data();
     project_part(rows.target, form, score);
     project_part(rows.rest, form, score + rows.target.size);
@@ -280,20 +291,20 @@ class DenseSplitter {
     }
   }
 
-  /// Project the rows whose guess does not do.
-  void project_unsure(const NodeRows& rows, Bench& bench) {
-    Split& split = bench.split;
-    const FormView form = view(split.terms);
-    const std::uint32_t* place = bench.number.data();
-    const T* row[piece];
-    double score[piece];
-    for (std::int64_t begin = 0; begin < recall_.n_unsure(); begin += piece) {
-      const std::int64_t n = std::min(piece, recall_.n_unsure() - begin);
-      for (std::int64_t i = 0; i < n; ++i)
-        row[i] = table_->row(rows.target.row[place[begin + i]]);  // the rest follows the targets
-      project(row, n, form, Place::scattered, score);
-      for (std::int64_t i = 0; i < n; ++i) split.score[place[begin + i]] = score[i];
-    }
+  /// Project the rows that are listed on the bench; returns them.
+  NodeRows project_listed(const NodeRows& rows, Bench& bench) {
+    const std::uint32_t *place = bench.number.data(), *end = place + bench.n_listed;
+    listed_.resize(bench.n_listed);
+    for (std::int64_t k = 0; k < bench.n_listed; ++k)
+      listed_[k] = rows.target.row[place[k]];  // the rest follows the targets
+    const std::int64_t n_targets = std::lower_bound(place, end, rows.target.size) - place;
+    const RowSet target{listed_.data(), n_targets, rows.target.weight};
+    const RowSet rest{listed_.data() + n_targets, bench.n_listed - n_targets, rows.rest.weight};
+    const FormView form = view(bench.split.terms);
+    bench.split.score.resize(bench.n_listed);
+    project_part(target, form, bench.split.score.data());
+    project_part(rest, form, bench.split.score.data() + n_targets);
+    return {target, rest};
   }
 
   /// Slices of a node across its weights, from a sample of its rows. Trees with too many slices
@@ -332,7 +343,8 @@ class DenseSplitter {
   std::shared_ptr<const ClassSums> class_sums_;  // until the root has its sums
   std::int32_t target_ = 0;
   std::vector<PlaneColumn> columns_;
-  Terms terms_;  // of a node that joins a sweep
+  Terms terms_;                       // of a node that joins a sweep
+  PageVector<std::uint32_t> listed_;  // rows
   std::vector<State> spare_;
 };
 

@@ -179,13 +179,18 @@ class ForestGrower {
     std::int64_t begin, end;
   };
 
-  /// Pairs of trees that read a large table together take less time, but more memory; and every
-  /// thread must find enough of them.
+  /// How many trees read a large table together: that takes less time, but what is known of each
+  /// row in each tree takes memory, and every thread must find several groups.
   std::int64_t find_group_size(std::int64_t n_threads) const {
-    const bool is_weighted = labels_.weight || plan_.bootstrap || plan_.balance;
-    if constexpr (requires { is_large(table_, plan_.n_draws); })
-      if (!is_weighted && is_large(table_, plan_.n_draws) && plan_.n_trees() >= 4 * n_threads)
-        return 2;
+    if constexpr (requires { is_large(table_, plan_.n_draws); }) {
+      constexpr std::int64_t most = 4, tree_bytes = 8, table_part = 25;
+      const bool is_weighted = labels_.weight || plan_.bootstrap || plan_.balance;
+      if (is_weighted || !is_large(table_, plan_.n_draws)) return 1;
+      const std::int64_t row_bytes = table_.n_columns * sizeof(*table_.values);
+      const std::int64_t n_for_memory = 1 + row_bytes / table_part / tree_bytes;
+      const std::int64_t n_for_threads = n_threads > 1 ? plan_.n_trees() / (4 * n_threads) : most;
+      return std::clamp<std::int64_t>(std::min(n_for_memory, n_for_threads), 1, most);
+    }
     return 1;
   }
 

@@ -162,7 +162,7 @@ class Grower {
     if (!may_split(node, tree_.node[node.id].weight_sum)) return false;
     if (!splitter_.choose(rows, node.state, node.key, min_weight_, bench_)) return false;
     const Split& split = bench_.split;
-    const Sides sides = partition(node, split);
+    const Sides sides = partition(node);
     assert(node.begin < sides.left_end && sides.left_end < node.end);  // the paper's Theorem 1
 
     Node& record = tree_.node[node.id];
@@ -206,7 +206,7 @@ class Grower {
 
   /// Move the node's rows to [left targets, left rest, right targets, right rest],
   /// each in its old order.
-  Sides partition(const Waiting& node, const Split& split) {
+  Sides partition(const Waiting& node) {
     const auto n = static_cast<std::size_t>(node.end - node.begin);
     PageVector<std::uint32_t>& to_right = bench_.number;
     if (to_right.size() < n) to_right.resize(n);
@@ -215,7 +215,7 @@ class Grower {
     const auto sweep = [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t i = begin; i < end; ++i) {
         const std::uint32_t row = row_[i];
-        const std::int64_t is_left = split.score[i - node.begin] < split.threshold.value;
+        const std::int64_t is_left = bench_.is_left[i - node.begin];
         row_[n_left] = row;
         to_right[n_right] = row;
         n_left += is_left;

@@ -1,7 +1,6 @@
 #include "guess_kernels.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <limits>
 
@@ -29,50 +28,56 @@ LHTREE_INLINE float measure_row(const T* row, const double* middle, std::int64_t
 
 }  // namespace
 
-LHTREE_CLONES Extremes transfer_scores(const float* known, const float* length,
-                                       const std::uint32_t* row, std::int64_t n, Transfer transfer,
-                                       double* guess, std::uint32_t* error) {
+LHTREE_CLONES Extremes bound_guesses(KnownRows rows, Transfer transfer) {
   constexpr double infinity = std::numeric_limits<double>::infinity();
-  for (std::int64_t i = 0; i < n; ++i) {
-    guess[i] = transfer.factor * static_cast<double>(known[row[i]]) + transfer.shift;
-    error[i] = std::bit_cast<std::uint32_t>(transfer.find_error(length[row[i]]));
-  }
+  constexpr std::int64_t piece = 8 * lane_count;  // what is gathered stays in the fastest cache
   // A guess that is not a number bounds nothing: comparisons with it are false.
   double above[lane_count], below[lane_count];
   std::fill_n(above, lane_count, infinity);
   std::fill_n(below, lane_count, -infinity);
-  const auto bound = [&](std::int64_t i, int k) {
-    const double reach = std::bit_cast<float>(error[i]);
-    const double upper = guess[i] + reach, lower = guess[i] - reach;
+  float known[piece], length[piece];
+  const auto bound = [&](std::int64_t i, std::int64_t k) {
+    const double guess = transfer.guess(known[i]), error = transfer.find_error(length[i]);
+    const double upper = guess + error, lower = guess - error;
     above[k] = upper < above[k] ? upper : above[k];
     below[k] = lower > below[k] ? lower : below[k];
   };
-  std::int64_t i = 0;
-  for (; i + lane_count <= n; i += lane_count)
-    for (int k = 0; k < lane_count; ++k) bound(i + k, k);
-  for (; i < n; ++i) bound(i, 0);
+  for (std::int64_t begin = 0; begin < rows.n; begin += piece) {
+    const std::int64_t n = std::min(piece, rows.n - begin);
+    for (std::int64_t i = 0; i < n; ++i) {
+      known[i] = rows.known[rows.row[begin + i]];
+      length[i] = rows.length[rows.row[begin + i]];
+    }
+    std::int64_t i = 0;
+    for (; i + lane_count <= n; i += lane_count)
+      for (std::int64_t k = 0; k < lane_count; ++k) bound(i + k, k);
+    for (; i < n; ++i) bound(i, 0);
+  }
   return {*std::min_element(above, above + lane_count),
           *std::max_element(below, below + lane_count)};
 }
 
-LHTREE_CLONES std::int64_t list_outside(const double* guess, std::int64_t n, double low,
-                                        double high, std::uint32_t* error) {
+LHTREE_CLONES std::int64_t list_outside(KnownRows rows, Transfer transfer, double low, double high,
+                                        std::uint32_t* place) {
   std::int64_t n_listed = 0;
-  for (std::int64_t i = 0; i < n; ++i) {
-    const double reach = std::bit_cast<float>(error[i]);
-    error[n_listed] = static_cast<std::uint32_t>(i);
-    n_listed += !(guess[i] - reach > low && guess[i] + reach < high);
+  for (std::int64_t i = 0; i < rows.n; ++i) {
+    const double guess = transfer.guess(rows.known[rows.row[i]]);
+    const double error = transfer.find_error(rows.length[rows.row[i]]);
+    place[n_listed] = static_cast<std::uint32_t>(i);
+    n_listed += !(guess - error > low && guess + error < high);
   }
   return n_listed;
 }
 
-LHTREE_CLONES std::int64_t list_near(const float* length, const std::uint32_t* row, std::int64_t n,
-                                     Transfer transfer, const double* guess, double threshold,
-                                     std::uint32_t* place) {
+LHTREE_CLONES std::int64_t mark_below(KnownRows rows, Transfer transfer, double threshold,
+                                      std::uint8_t* is_below, std::uint32_t* place) {
   std::int64_t n_listed = 0;
-  for (std::int64_t i = 0; i < n; ++i) {
+  for (std::int64_t i = 0; i < rows.n; ++i) {
+    const double guess = transfer.guess(rows.known[rows.row[i]]);
+    const double error = transfer.find_error(rows.length[rows.row[i]]);
+    is_below[i] = guess < threshold;
     place[n_listed] = static_cast<std::uint32_t>(i);
-    n_listed += !(std::abs(guess[i] - threshold) > transfer.find_error(length[row[i]]));
+    n_listed += !(std::abs(guess - threshold) > error);
   }
   return n_listed;
 }

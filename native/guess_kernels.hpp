@@ -18,29 +18,35 @@ struct Transfer {
   double reach;
   double floor;
 
-  /// In single precision, no less than it is; what is not a number stays so and decides nothing.
-  float find_error(float length) const {
-    constexpr double rounding = 1.0 + 1.2e-7, least = 1e-37;
+  double guess(float known) const { return factor * static_cast<double>(known) + shift; }
+
+  /// No less than it is; what is not a number stays so and decides nothing.
+  double find_error(float length) const {
+    constexpr double rounding = 1.0 + 1e-9, least = 1e-37;
     const double error = (reach * static_cast<double>(length) + floor) * rounding;
-    return static_cast<float>(error < least ? least : error);
+    return error < least ? least : error;
   }
 };
 
-/// Write the guesses of rows by number, and the bits of their errors; returns the least upper and
-/// the greatest lower bound of the projections.
-Extremes transfer_scores(const float* known, const float* length, const std::uint32_t* row,
-                         std::int64_t n, Transfer transfer, double* guess, std::uint32_t* error);
+/// What is known of rows: `known` and `length` have a value for each row of the table.
+struct KnownRows {
+  const float* known;
+  const float* length;
+  const std::uint32_t* row;
+  std::int64_t n;
+};
 
-/// List the guesses that may lie outside of (low, high); returns how many there are. Their places
-/// are written over the errors: both would take memory in a large node.
-std::int64_t list_outside(const double* guess, std::int64_t n, double low, double high,
-                          std::uint32_t* error);
+/// The least upper and the greatest lower bound of guessed projections.
+Extremes bound_guesses(KnownRows rows, Transfer transfer);
 
-/// List the guesses of rows by number whose side of `threshold` is not sure; returns how many
-/// there are.
-std::int64_t list_near(const float* length, const std::uint32_t* row, std::int64_t n,
-                       Transfer transfer, const double* guess, double threshold,
-                       std::uint32_t* place);
+/// List the rows whose projections may lie outside of (low, high); returns how many there are.
+std::int64_t list_outside(KnownRows rows, Transfer transfer, double low, double high,
+                          std::uint32_t* place);
+
+/// Mark the rows whose guess is below `threshold`, and list those whose side is not sure; returns
+/// how many there are.
+std::int64_t mark_below(KnownRows rows, Transfer transfer, double threshold, std::uint8_t* is_below,
+                        std::uint32_t* place);
 
 /// Length of each of `n` rows of `n_columns` about `middle`, rounded up.
 void measure_rows(const double* const* row, std::int64_t n, const double* middle,

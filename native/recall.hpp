@@ -109,30 +109,26 @@ class Recall {
     return true;
   }
 
-  /// Guess the projections of a split from those on the weights of `anchor`. Returns false
-  /// if too few of them would do; otherwise the first `n_unsure()` numbers on the bench are the
-  /// places, among the rows of the node, of those to be computed.
+  /// Guess the projections of a split from those on the weights of `anchor`, and list on the bench
+  /// the places of the rows that are to be computed. Returns false if they are too many.
   bool guess(const NodeRows& rows, const std::vector<double>& anchor, Bench& bench) {
     if (!can_guess(bench.split.terms, anchor)) return false;
-    const std::int64_t n = rows.size(), n_targets = rows.target.size;
+    const Extremes target = bound_guesses(view(rows.target.row, rows.target.size), transfer_);
+    const Extremes rest = bound_guesses(view(rows.rest.row, rows.rest.size), transfer_);
+    const std::int64_t n = rows.size();
     bench.number.resize(n);
-    double* score = bench.split.score.data();
-    std::uint32_t* error = bench.number.data();
-    const Extremes target = transfer(rows.target, score, error);
-    const Extremes rest = transfer(rows.rest, score + n_targets, error + n_targets);
-    n_unsure_ = list_outside(score, n, std::max(target.min, rest.min),
-                             std::min(target.max, rest.max), error);
-    return n_unsure_ <= n / 2;
+    bench.n_listed =
+        list_outside(view(rows.target.row, n), transfer_, std::max(target.min, rest.min),
+                     std::min(target.max, rest.max), bench.number.data());
+    return bench.n_listed <= n / 2;
   }
 
-  /// List the rows that may lie on either side of the threshold.
-  void list_divided(const NodeRows& rows, Bench& bench) {
-    const Split& split = bench.split;
-    n_unsure_ = list_near(length_now_, rows.target.row, rows.size(), transfer_, split.score.data(),
-                          split.threshold.value, bench.number.data());
+  /// Divide the rows by their guesses, and list the places of those that may lie on either side.
+  void divide(const NodeRows& rows, Bench& bench) const {
+    bench.n_listed =
+        mark_below(view(rows.target.row, rows.size()), transfer_, bench.split.threshold.value,
+                   bench.is_left.data(), bench.number.data());
   }
-
-  std::int64_t n_unsure() const { return n_unsure_; }
 
   /// Renumber the rows of a subtree: row[i] becomes i.
   void enter_near(const std::uint32_t* row, std::int64_t n) {
@@ -163,8 +159,9 @@ class Recall {
     for (std::int64_t k = 0; k < terms.size(); ++k) weight[terms.feature[k]] = terms.weight[k];
   }
 
-  Extremes transfer(RowSet rows, double* guess, std::uint32_t* error) const {
-    return transfer_scores(known_now_, length_now_, rows.row, rows.size, transfer_, guess, error);
+  /// The rest of a node follows its targets.
+  KnownRows view(const std::uint32_t* row, std::int64_t n) const {
+    return {known_now_, length_now_, row, n};
   }
 
   const RowLengths& lengths_;
@@ -174,7 +171,6 @@ class Recall {
   const float* length_now_ = nullptr;
   std::vector<double> new_weight_;  // [width]
   Transfer transfer_{};
-  std::int64_t n_unsure_ = 0;
 };
 
 }  // namespace lhtree

@@ -92,7 +92,15 @@ struct Split {
 /// Where nodes are split, one at a time: growers that take turns share it.
 struct Bench {
   Split split;
+  PageVector<std::uint8_t> is_left;  // which side of the split each row of the node is on
   PageVector<std::uint32_t> number;  // of rows, or their places in the node
+  std::int64_t n_listed = 0;         // places of rows that are to be projected
+
+  /// Divide the node's `n` rows by their projections.
+  void divide(std::int64_t n) {
+    is_left.resize(n);
+    for (std::int64_t i = 0; i < n; ++i) is_left[i] = split.score[i] < split.threshold.value;
+  }
 };
 
 }  // namespace lhtree

@@ -143,7 +143,9 @@ class SampledSplitter {
     }
     if (rules_.axes)
       for (std::size_t k = 0; k < n_drawn; ++k) try_axis(k, best);
-    return !is_first_;
+    if (is_first_) return false;
+    bench.divide(rows.size());
+    return true;
   }
 
   /// Call visit(column, moments) for every column that varies in a leaf.

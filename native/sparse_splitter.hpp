@@ -71,7 +71,9 @@ class SparseSplitter {
     if (!weigh_columns(columns_, rules_, find_strength(columns_, rules_), split.terms))
       return false;
     project(rows, split);
-    return cutter_.cut(rows, min_weight, split);
+    if (!cutter_.cut(rows, min_weight, split)) return false;
+    bench.divide(rows.size());
+    return true;
   }
 
   /// Give the mixed children their sums, as long as rounding stays bounded.

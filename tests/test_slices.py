@@ -1,4 +1,4 @@
-"""Large nodes: sums by slices and by class give the trees of sums over rows.
+"""Large tables: sweeps, sums by slices and by class give the trees of single rows.
 
 A row of integer weight w counts like w copies of it. Rows with weights are summed one by one,
 their many copies in slices, and sums of small integers are exact: the same tree must grow.
@@ -7,10 +7,12 @@ their many copies in slices, and sums of small integers are exact: the same tree
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
 
+from forests import assert_same_model
 from lhtree import LHForestClassifier, LHTClassifier
 
-LARGE = 1 << 24  # bytes of a node that is sliced
+LARGE = 1 << 25  # bytes of a table that is swept
 NAMES = ("left", "rule", "threshold", "weight", "center", "deviation", "extremes", "share")
 
 
@@ -48,7 +50,7 @@ def is_large(X):
 @pytest.mark.parametrize(("n_columns", "dtype"), [(24, "f8"), (33, "f8"), (50, "f4"), (120, "f8")])
 def test_copies_of_rows_grow_the_trees_of_their_weights(n_columns, dtype, maker, gamma):
     rng = np.random.default_rng(n_columns)
-    n_rows = 2 * LARGE // (n_columns * np.dtype(dtype).itemsize) // 10
+    n_rows = LARGE // (n_columns * np.dtype(dtype).itemsize) // 8
     X, y = maker(rng, n_rows, n_columns)
     X = X.astype(dtype)
     weight = rng.integers(5, 16, n_rows)
@@ -92,7 +94,7 @@ def add_constant_parts(X, rng):
 @pytest.mark.parametrize("standardize", [True, False])
 def test_sums_by_slices_are_those_of_the_rows(change, standardize):
     rng = np.random.default_rng(0)
-    X, y = make_numbers(rng, 120_000, 20)
+    X, y = make_numbers(rng, 180_000, 20)
     X = change(X, rng)
     assert is_large(X)
     model, in_full = fit_both(X, y, standardize=standardize)
@@ -108,7 +110,7 @@ def test_sums_by_slices_are_those_of_the_rows(change, standardize):
 def test_outliers_that_were_cut_off_leave_no_trace(seed):
     """A piece of rows is cut off: those left lie much closer together than the slices knew."""
     rng = np.random.default_rng(seed)
-    n_rows, n_columns = 44_000, 48
+    n_rows, n_columns = 90_000, 48
     X = 0.3 * rng.normal(size=(n_rows, n_columns))
     X[:, 0] = rng.uniform(-3, 3, n_rows)
     y = (rng.random(n_rows) < 0.5 + 0.12 * X[:, 0]).astype(int)
@@ -127,18 +129,25 @@ def test_outliers_that_were_cut_off_leave_no_trace(seed):
 
 def test_training_rows_find_their_leaves():
     rng = np.random.default_rng(1)
-    X, y = make_numbers(rng, 120_000, 20)
+    X, y = make_numbers(rng, 180_000, 20)
     model = LHTClassifier(max_depth=12).fit(X, y)
     leaf, count = np.unique(model.apply(X)[:, 0], return_counts=True)
     assert_array_equal(model.forest_.n_samples[leaf], count)
 
 
-@pytest.mark.parametrize("n_rows", [700, 60_000])
-def test_threads_share_the_sums_of_a_member(n_rows):
+@pytest.mark.parametrize("n_rows", [700, 110_000])
+def test_trees_are_the_same_side_by_side_and_in_threads(n_rows):
+    """One thread grows trees of a member in groups; for four there are too few trees."""
     X, y = make_clusters(np.random.default_rng(2), n_rows, 40)
     X += 0.1  # sums are rounded
+    assert is_large(X) == (n_rows > 700)
     model = LHForestClassifier(3, preset="paper", max_depth=8, random_state=0)
-    alone = model.set_params(n_jobs=1).fit(X, y).forest_
-    beside = model.set_params(n_jobs=4).fit(X, y).forest_
-    for name in NAMES:
-        assert_array_equal(getattr(alone, name), getattr(beside, name), name)
+    grouped = clone(model).set_params(n_jobs=1).fit(X, y)
+    assert_same_model(clone(model).set_params(n_jobs=4).fit(X, y), grouped)
+
+
+def test_progress_counts_trees_that_grow_side_by_side(capfd):
+    X, y = make_clusters(np.random.default_rng(3), 110_000, 40)
+    assert is_large(X)
+    LHForestClassifier(2, preset="paper", max_depth=3, n_jobs=1, verbose=1).fit(X, y)
+    assert "2 of 2 members" in capfd.readouterr().err

@@ -11,9 +11,9 @@ def in_large(name: str, old: str, new: str) -> Mutation:
 # fmt: off
 MUTATIONS = (
     # When a node is a leaf.
-    in_core("max-depth-above", "node.depth >= rules_.max_depth", "node.depth > rules_.max_depth"),
-    in_core("min-samples-above", "weight_sum < rules_.min_samples_split",
-            "weight_sum <= rules_.min_samples_split"),
+    in_core("max-depth-above", "node.depth < rules_.max_depth", "node.depth <= rules_.max_depth"),
+    in_core("min-samples-above", "weight_sum >= rules_.min_samples_split",
+            "weight_sum > rules_.min_samples_split"),
     in_core("equal-projections", "if (lowest == highest) return false;", ""),
     in_core("min-weight-of-right", "left >= min_weight && whole - left >= min_weight",
             "left >= min_weight"),
@@ -23,7 +23,7 @@ MUTATIONS = (
     in_core("min-weight-of-leaf", "sum_weight(rows.rest)) < min_weight_) return",
             "sum_weight(rows.rest)) < 0) return"),
     # Statistics of its columns.
-    in_core("constant-split", "if (moments.is_fixed[j]) continue;\n      const", "const"),
+    in_core("constant-split", "if (node.moments.is_fixed[j]) continue;\n      const", "const"),
     in_core("constant-leaf", "if (!moments.is_fixed[j]) visit", "visit"),
     in_core("never-settled", "if (!is_ill) return attempt > 0;", "return attempt > 0;"),
     in_core("origin-kept", "if (is_exact) moments.origin[j] = column.mean();", ""),
@@ -109,8 +109,8 @@ MUTATIONS = (
     in_core("last-candidate-wins", ": best.threshold.impurity - same_impurity",
             ": best.threshold.impurity + same_impurity"),
     # Left or right.
-    in_core("left-in-training", "split.score[i - node.begin] < split.threshold.value",
-            "split.score[i - node.begin] <= split.threshold.value"),
+    in_core("left-in-training", "is_left[i] = split.score[i] < split.threshold.value",
+            "is_left[i] = split.score[i] <= split.threshold.value"),
     in_core("left-in-answers", "is_left = score[k] < threshold",
             "is_left = score[k] <= threshold"),
     in_core("distance-of-other-row", "shorten(answers.distance[row[k]], gap_[k]);",
@@ -132,7 +132,7 @@ MUTATIONS = (
     in_core("multiplicity-ignored", "weight[i] *= draw.multiplicity[k]", "weight[i] *= 1.0"),
     in_core("children-exchanged", "~static_cast<std::uint64_t>(is_right)",
             "~static_cast<std::uint64_t>(!is_right)"),
-    in_core("first-member-ignored", "member = plan.first_member + step", "member = step"),
+    in_core("first-member-ignored", "member = plan_.first_member + step", "member = step"),
     in_core("axes-key", "node_key, ~std::uint64_t{2}", "node_key, ~std::uint64_t{3}"),
     in_core("planes-whole", "n_parts = std::bit_floor(c + 1)", "n_parts = std::size_t{1}"),
     in_core("columns-drawn-again", "i + hash64(key, i) % (m - i)", "hash64(key, i) % m"),

@@ -1,4 +1,4 @@
-"""Bugs of sums by slices and by class."""
+"""Bugs of sweeps and of sums by slices and by class."""
 
 from mutations.mutation import Mutation
 
@@ -19,10 +19,16 @@ MUTATIONS = (
     in_slices("slices-kept", "    else\n      parent.slices.reset();", ""),
     in_slices("slices-targets-only", "2 * find(known) + is_target", "2 * find(known) + 1"),
     in_slices("slices-square-not-taken-out", "store(square + j, load(square + j) - x * x);", ""),
-    in_slices("slices-other-place", "is_target[i] = place[i] < rows.target.size;",
-              "is_target[i] = i % 2;"),
-    in_slices("slices-keep-another", "recall_.keep(rows.target.row[place[i]], known[i]);",
-              "recall_.keep(rows.target.row[place[i]], known[0]);"),
+    in_slices("sweep-targets-only", "add(row, later, known, part.is_target, n);",
+              "add(row, later, known, true, n);"),
+    in_slices("sweep-keeps-another", "part.known[number[i]] = known[i];",
+              "part.known[number[i]] = known[0];"),
+    in_slices("sweep-without-last-block", "begin < table.n_rows; begin += n_rows",
+              "begin + n_rows < table.n_rows; begin += n_rows"),
+    in_slices("sweep-other-middle", "static_cast<float>(score[i] - part.middle_score);",
+              "static_cast<float>(score[i]);"),
+    in_slices("sweep-not-summed", "if (node->slices) node->slices->sum_all(rows, node->moments);",
+              ""),
     in_slices("class-sums-of-first", "width_, k == target, moments);",
               "width_, k == 0, moments);"),
     in_slices("class-sums-without-last",
