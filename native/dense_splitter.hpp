@@ -37,6 +37,7 @@ template <class T>
 class DenseSplitter {
  public:
   using State = std::unique_ptr<DenseNode>;
+  using Sweep = lhtree::Sweep<T>;
 
   DenseSplitter(const Table<T>& table, const double* weight, const Rules& rules,
                 const StopFlag& stop)
@@ -49,8 +50,6 @@ class DenseSplitter {
         recall_(table.lengths) {
     leave_near();
   }
-
-  using Sweep = lhtree::Sweep<T>;
 
   const double* weight() const { return weight_; }
 
@@ -252,8 +251,8 @@ class DenseSplitter {
   /// Cut a node whose projections are guessed. Those that are not sure decide: the others lie
   /// between the extremes of both classes.
   bool cut_guessed(const NodeRows& rows, double min_weight, Bench& bench) {
-    const Split& split = bench.split;
-    if (!cutter_.cut(project_listed(rows, bench), min_weight, bench.split)) return false;
+    Split& split = bench.split;
+    if (!cutter_.cut(project_listed(rows, bench), min_weight, split)) return false;
     const Rule rule = split.threshold.rule;
     bench.is_left.resize(rows.size());
     if (rule == Rule::middle) {
@@ -277,7 +276,7 @@ class DenseSplitter {
     node.slices.reset();  // they were laid by what was known so far
     const double middle_score = recall_.start(split.terms, node.anchor);
     for (std::int64_t i = 0; i < rows.size(); ++i)  // the rest follows the targets
-      recall_.known()[rows.target.row[i]] = static_cast<float>(score[i] - middle_score);
+      recall_.known()[rows.target.row[i]] = remember(score[i] - middle_score);
   }
 
   void project_part(RowSet rows, const FormView& form, double* score) {
@@ -320,8 +319,7 @@ class DenseSplitter {
     project(row, piece, {nullptr, node.anchor.data(), table_->n_columns, true}, Place::scattered,
             score);
     std::vector<float> sample(piece);
-    for (std::int64_t i = 0; i < piece; ++i)
-      sample[i] = static_cast<float>(score[i] - middle_score);
+    for (std::int64_t i = 0; i < piece; ++i) sample[i] = remember(score[i] - middle_score);
     return std::make_unique<Slices>(sample, node.moments.origin);
   }
 

@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <deque>
 #include <numeric>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -179,16 +178,21 @@ class ForestGrower {
     std::int64_t begin, end;
   };
 
-  /// How many trees read a large table together: that takes less time, but what is known of each
-  /// row in each tree takes memory, and every thread must find several groups.
+  /// How many trees read a large table together. That takes less time, but each more needs the
+  /// number of every row and what is known of it: all of these may take a 25th of the table. And
+  /// every thread must find several groups, or some wait for the last one.
   std::int64_t find_group_size(std::int64_t n_threads) const {
     if constexpr (requires { is_large(table_, plan_.n_draws); }) {
-      constexpr std::int64_t most = 4, tree_bytes = 8, table_part = 25;
+      constexpr std::int64_t most = 4;  // what more save is little
+      constexpr std::int64_t bytes_of_tree = sizeof(std::uint32_t) + sizeof(float), table_part = 25;
+      constexpr std::int64_t least_groups = 4;  // of a thread
       const bool is_weighted = labels_.weight || plan_.bootstrap || plan_.balance;
       if (is_weighted || !is_large(table_, plan_.n_draws)) return 1;
-      const std::int64_t row_bytes = table_.n_columns * sizeof(*table_.values);
-      const std::int64_t n_for_memory = 1 + row_bytes / table_part / tree_bytes;
-      const std::int64_t n_for_threads = n_threads > 1 ? plan_.n_trees() / (4 * n_threads) : most;
+      const auto bytes_of_value = static_cast<std::int64_t>(sizeof(*table_.values));
+      const std::int64_t n_for_memory =
+          1 + table_.n_columns * bytes_of_value / table_part / bytes_of_tree;
+      const std::int64_t n_for_threads =
+          n_threads > 1 ? plan_.n_trees() / (least_groups * n_threads) : most;
       return std::clamp<std::int64_t>(std::min(n_for_memory, n_for_threads), 1, most);
     }
     return 1;
@@ -228,7 +232,7 @@ class ForestGrower {
       for (std::int64_t number = group.begin; number < group.end; ++number) {
         GrownTree tree = growths.front().grower.finish(writer_.take_room());
         growths.pop_front();
-        if (growths.empty()) bench = {};
+        if (growths.empty()) bench = {};  // the forest is largest when the last tree is written
         writer_.add(number, std::move(tree));
       }
     });

@@ -1,7 +1,7 @@
 // Finished trees become the flat arrays of a forest, one after the other.
 //
-// A tree is written as soon as all before it are, so that no more trees than threads are
-// kept beside the arrays.
+// A tree is written as soon as all before it are, so that no more complete trees than threads
+// are kept beside the arrays.
 #pragma once
 
 #include <algorithm>

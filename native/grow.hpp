@@ -98,7 +98,7 @@ class Grower {
 
   /// Grow what is left of the tree. `room` is an empty tree whose memory may be used.
   GrownTree finish(GrownTree room) {
-    room = tree_;
+    room = tree_;  // a copy into memory that is there
     tree_ = std::move(room);
     while (!stack_.empty()) {
       check_stop(stop_);
@@ -212,7 +212,7 @@ class Grower {
     if (to_right.size() < n) to_right.resize(n);
     std::int64_t n_left = node.begin, n_right = 0;
     // Both sides are written for every row: which one counts is hard to predict.
-    const auto sweep = [&](std::int64_t begin, std::int64_t end) {
+    const auto move_rows = [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t i = begin; i < end; ++i) {
         const std::uint32_t row = row_[i];
         const std::int64_t is_left = bench_.is_left[i - node.begin];
@@ -222,9 +222,9 @@ class Grower {
         n_right += 1 - is_left;
       }
     };
-    sweep(node.begin, node.middle);
+    move_rows(node.begin, node.middle);
     const std::int64_t left_middle = n_left, n_right_targets = n_right;
-    sweep(node.middle, node.end);
+    move_rows(node.middle, node.end);
     std::copy_n(to_right.begin(), n_right, row_ + n_left);
     return {left_middle, n_left, n_left + n_right_targets};
   }
@@ -252,7 +252,8 @@ class Grower {
   Bench& bench_;
   GrownTree tree_;
   std::vector<Waiting> stack_;
-  std::vector<Waiting> large_, swept_;  // these have joined a sweep
+  std::vector<Waiting> large_;
+  std::vector<Waiting> swept_;  // large nodes that have joined a sweep
 };
 
 }  // namespace lhtree

@@ -4,7 +4,9 @@
 // versions give the same bits.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
+#include <limits>
 
 #include "score_kernels.hpp"
 
@@ -27,6 +29,13 @@ struct Transfer {
     return error < least ? least : error;
   }
 };
+
+/// A projection as it is remembered: in single precision, and not a number where that cannot hold
+/// it, so that it decides nothing.
+inline float remember(double score) {
+  const auto known = static_cast<float>(score);
+  return std::isfinite(known) ? known : std::numeric_limits<float>::quiet_NaN();
+}
 
 /// What is known of rows: `known` and `length` have a value for each row of the table.
 struct KnownRows {

@@ -115,7 +115,7 @@ class Recall {
     if (!can_guess(bench.split.terms, anchor)) return false;
     const Extremes target = bound_guesses(view(rows.target.row, rows.target.size), transfer_);
     const Extremes rest = bound_guesses(view(rows.rest.row, rows.rest.size), transfer_);
-    const std::int64_t n = rows.size();
+    const std::int64_t n = rows.size();  // the rest follows the targets
     bench.number.resize(n);
     bench.n_listed =
         list_outside(view(rows.target.row, n), transfer_, std::max(target.min, rest.min),
@@ -123,7 +123,8 @@ class Recall {
     return bench.n_listed <= n / 2;
   }
 
-  /// Divide the rows by their guesses, and list the places of those that may lie on either side.
+  /// Divide the rows by their guesses, and list the places of those that may lie on either side:
+  /// others than were listed before.
   void divide(const NodeRows& rows, Bench& bench) const {
     bench.n_listed =
         mark_below(view(rows.target.row, rows.size()), transfer_, bench.split.threshold.value,
@@ -159,7 +160,6 @@ class Recall {
     for (std::int64_t k = 0; k < terms.size(); ++k) weight[terms.feature[k]] = terms.weight[k];
   }
 
-  /// The rest of a node follows its targets.
   KnownRows view(const std::uint32_t* row, std::int64_t n) const {
     return {known_now_, length_now_, row, n};
   }

@@ -86,17 +86,19 @@ struct Split {
   Terms terms;
   Threshold threshold;
   Extremes target{}, rest{};  // of the projections
-  PageVector<double> score;   // projections of the node's rows: targets, then the rest
+  PageVector<double> score;   // projections of the rows that were cut: targets, then the rest
 };
 
 /// Where nodes are split, one at a time: growers that take turns share it.
 struct Bench {
   Split split;
   PageVector<std::uint8_t> is_left;  // which side of the split each row of the node is on
-  PageVector<std::uint32_t> number;  // of rows, or their places in the node
-  std::int64_t n_listed = 0;         // places of rows that are to be projected
+  // Places in the node of rows to be projected, until a split is found; then the rows that go to
+  // the right. Two arrays would take memory in large nodes.
+  PageVector<std::uint32_t> number;
+  std::int64_t n_listed = 0;  // such places
 
-  /// Divide the node's `n` rows by their projections.
+  /// Divide the node's `n` rows by their projections, which are all there.
   void divide(std::int64_t n) {
     is_left.resize(n);
     for (std::int64_t i = 0; i < n; ++i) is_left[i] = split.score[i] < split.threshold.value;

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "guess_kernels.hpp"
 #include "projection_kernels.hpp"
 #include "slices.hpp"
 #include "stop.hpp"
@@ -80,7 +81,7 @@ class Sweep {
     float known[Slices::most_rows];
     project(row, n, {nullptr, part.weight, table.n_columns, true}, Place::cached, score);
     for (std::int64_t i = 0; i < n; ++i) {
-      known[i] = static_cast<float>(score[i] - part.middle_score);
+      known[i] = remember(score[i] - part.middle_score);
       part.known[number[i]] = known[i];
     }
     if (part.slices)

@@ -89,6 +89,18 @@ def test_guessed_projections_change_no_forest_of_weighted_float32_rows(contrast)
     assert_same_model(model, in_full)
 
 
+@pytest.mark.parametrize("scale", [1e36, 3e36, 1e37])
+def test_projections_beyond_single_precision_change_no_tree(scale):
+    """Rows are short enough for guesses, but some projections overflow what is remembered."""
+    rng = np.random.default_rng(1)
+    along = rng.exponential(size=5000)
+    X = (along[:, None] + 0.2 * rng.normal(size=(5000, 64))) * scale
+    y = (rng.random(5000) < 0.2 + 0.6 * (along > 1)).astype(int)
+    options = {"standardize": False, "gamma": 2, "max_depth": 6}
+    model = LHTClassifier(**options).fit(X, y)
+    assert_same_model(model, LHTClassifier(min_weight_fraction_leaf=1e-300, **options).fit(X, y))
+
+
 def test_guessed_projections_change_no_tree_of_large_subtrees():
     # Rows above the size of a fast cache are read where they are, those below in a copy.
     rng = np.random.default_rng(2)

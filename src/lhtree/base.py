@@ -111,9 +111,10 @@ class HyperplaneTrees(CallbackSupportMixin, JudgedTrees):
         if n_old:
             self._check_warm_start(X, classes)
         draw = self._find_draw(rows.n_rows, n_old)
-        most = draw.n_draws * rows.weight_max  # with replacement, one row may be drawn each time
-        if max(rows.weight_sum, most) > n_weighted:
-            check_overflow(rows.X, names, max(rows.weight_sum, most))
+        # With replacement, one row may be all that a member draws.
+        most = max(rows.weight_sum, draw.n_draws * rows.weight_max)
+        if most > n_weighted:  # more than was checked above
+            check_overflow(rows.X, names, most)
         seed = self._seed if n_old else self._find_seed()
         plan = self._plan(rows, n_weighted, draw, seed, len(classes))
         self.classes_, self.n_classes_ = classes, len(classes)

@@ -26,6 +26,8 @@ MUTATIONS = (
               "near_known_[i] = known_[i];"),
     in_recall("recall-near-length", "near_length_[i] = lengths_.length[row[i]];",
             "near_length_[i] = 0;"),
+    in_recall("recall-overflow",
+              "std::isfinite(known) ? known : std::numeric_limits<float>::quiet_NaN()", "known"),
     in_recall("recall-unsure-left",
               "bench.is_left[bench.number[k]] = split.score[k] < split.threshold.value;", ";"),
     # Chains of splits that are asked at once.
