@@ -27,8 +27,6 @@ MUTATIONS = (
               "begin + n_rows < table.n_rows; begin += n_rows"),
     in_slices("sweep-other-middle", "remember(score[i] - part.middle_score);",
               "remember(score[i]);"),
-    in_slices("sweep-not-summed", "if (node->slices) node->slices->sum_all(rows, node->moments);",
-              ""),
     in_slices("class-sums-of-first", "width_, k == target, moments);",
               "width_, k == 0, moments);"),
     in_slices("class-sums-without-last",
