@@ -314,7 +314,8 @@ def describe_run(lines: Lines) -> str:
 
 SECTIONS: tuple[tuple[str, str, Callable[[Lines], str]], ...] = (
     ("The bars", "Ratios of times in this run; above one means that lhtree is faster.", make_bars),
-    ("Fit, seconds", "Best of several repeats and rounds; a fit of more than 8 s is timed once "
+    ("Fit, seconds", "Best of several repeats and rounds; a fit of more than "
+     f"{speed_jobs.SLOW:.0f} s is timed once "
      "in each. `> limit`: the measurement was ended.", lambda x: make_model_table(x, "fit_s")),
     ("Prediction in bulk, seconds", "`predict_proba` of 10,000 test rows, or all of them where "
      "there are fewer.", lambda x: make_model_table(x, "bulk_s")),

@@ -108,7 +108,7 @@ class DenseSplitter {
     if (recall_.guess(rows, node->anchor, bench)) return cut_guessed(rows, min_weight, bench);
     project_all(rows, *node, bench.split);
     if (!cutter_.cut(rows, min_weight, bench.split)) return false;
-    bench.divide(rows.size());
+    bench.divide(bench.split.score.data(), rows.size());
     return true;
   }
 

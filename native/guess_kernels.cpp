@@ -26,32 +26,56 @@ LHTREE_INLINE float measure_row(const T* row, const double* middle, std::int64_t
   return std::nextafter(static_cast<float>(std::sqrt(square) * rounding), infinity);
 }
 
-}  // namespace
+/// What is known of a few rows, side by side: it stays in the fastest cache, and loops over it
+/// take several rows at once.
+struct Piece {
+  static constexpr std::int64_t most_rows = 8 * lane_count;
 
-LHTREE_CLONES Extremes bound_guesses(KnownRows rows, Transfer transfer) {
-  constexpr double infinity = std::numeric_limits<double>::infinity();
-  constexpr std::int64_t piece = 8 * lane_count;  // what is gathered stays in the fastest cache
-  // A guess that is not a number bounds nothing: comparisons with it are false.
-  double above[lane_count], below[lane_count];
-  std::fill_n(above, lane_count, infinity);
-  std::fill_n(below, lane_count, -infinity);
-  float known[piece], length[piece];
-  const auto bound = [&](std::int64_t i, std::int64_t k) {
-    const double guess = transfer.guess(known[i]), error = transfer.find_error(length[i]);
-    const double upper = guess + error, lower = guess - error;
-    above[k] = upper < above[k] ? upper : above[k];
-    below[k] = lower > below[k] ? lower : below[k];
-  };
-  for (std::int64_t begin = 0; begin < rows.n; begin += piece) {
-    const std::int64_t n = std::min(piece, rows.n - begin);
+  LHTREE_INLINE Piece(const KnownRows& rows, std::int64_t begin)
+      : n(std::min(most_rows, rows.n - begin)) {
     for (std::int64_t i = 0; i < n; ++i) {
       known[i] = rows.known[rows.row[begin + i]];
       length[i] = rows.length[rows.row[begin + i]];
     }
+  }
+
+  std::int64_t n;
+  float known[most_rows], length[most_rows];
+};
+
+/// Append the places from `begin` on that are marked by one, not by zero. Every place is
+/// written: which ones count is hard to predict.
+LHTREE_INLINE std::int64_t append_marked(const std::int64_t* is_marked, std::int64_t n,
+                                         std::int64_t begin, std::uint32_t* place,
+                                         std::int64_t n_listed) {
+  for (std::int64_t i = 0; i < n; ++i) {
+    place[n_listed] = static_cast<std::uint32_t>(begin + i);
+    n_listed += is_marked[i];
+  }
+  return n_listed;
+}
+
+}  // namespace
+
+LHTREE_CLONES Extremes bound_guesses(KnownRows rows, Transfer transfer) {
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  // A guess that is not a number bounds nothing: comparisons with it are false.
+  double above[lane_count], below[lane_count];
+  std::fill_n(above, lane_count, infinity);
+  std::fill_n(below, lane_count, -infinity);
+  for (std::int64_t begin = 0; begin < rows.n; begin += Piece::most_rows) {
+    const Piece piece(rows, begin);
+    const auto bound = [&](std::int64_t i, std::int64_t k) {
+      const double guess = transfer.guess(piece.known[i]);
+      const double error = transfer.find_error(piece.length[i]);
+      const double upper = guess + error, lower = guess - error;
+      above[k] = upper < above[k] ? upper : above[k];
+      below[k] = lower > below[k] ? lower : below[k];
+    };
     std::int64_t i = 0;
-    for (; i + lane_count <= n; i += lane_count)
+    for (; i + lane_count <= piece.n; i += lane_count)
       for (std::int64_t k = 0; k < lane_count; ++k) bound(i + k, k);
-    for (; i < n; ++i) bound(i, 0);
+    for (; i < piece.n; ++i) bound(i, 0);
   }
   return {*std::min_element(above, above + lane_count),
           *std::max_element(below, below + lane_count)};
@@ -59,25 +83,31 @@ LHTREE_CLONES Extremes bound_guesses(KnownRows rows, Transfer transfer) {
 
 LHTREE_CLONES std::int64_t list_outside(KnownRows rows, Transfer transfer, double low, double high,
                                         std::uint32_t* place) {
-  std::int64_t n_listed = 0;
-  for (std::int64_t i = 0; i < rows.n; ++i) {
-    const double guess = transfer.guess(rows.known[rows.row[i]]);
-    const double error = transfer.find_error(rows.length[rows.row[i]]);
-    place[n_listed] = static_cast<std::uint32_t>(i);
-    n_listed += !(guess - error > low && guess + error < high);
+  std::int64_t n_listed = 0, is_outside[Piece::most_rows];
+  for (std::int64_t begin = 0; begin < rows.n; begin += Piece::most_rows) {
+    const Piece piece(rows, begin);
+    for (std::int64_t i = 0; i < piece.n; ++i) {
+      const double guess = transfer.guess(piece.known[i]);
+      const double error = transfer.find_error(piece.length[i]);
+      is_outside[i] = !((guess - error > low) & (guess + error < high));
+    }
+    n_listed = append_marked(is_outside, piece.n, begin, place, n_listed);
   }
   return n_listed;
 }
 
 LHTREE_CLONES std::int64_t mark_below(KnownRows rows, Transfer transfer, double threshold,
                                       std::uint8_t* is_below, std::uint32_t* place) {
-  std::int64_t n_listed = 0;
-  for (std::int64_t i = 0; i < rows.n; ++i) {
-    const double guess = transfer.guess(rows.known[rows.row[i]]);
-    const double error = transfer.find_error(rows.length[rows.row[i]]);
-    is_below[i] = guess < threshold;
-    place[n_listed] = static_cast<std::uint32_t>(i);
-    n_listed += !(std::abs(guess - threshold) > error);
+  std::int64_t n_listed = 0, is_unsure[Piece::most_rows];
+  for (std::int64_t begin = 0; begin < rows.n; begin += Piece::most_rows) {
+    const Piece piece(rows, begin);
+    for (std::int64_t i = 0; i < piece.n; ++i) {
+      const double guess = transfer.guess(piece.known[i]);
+      const double error = transfer.find_error(piece.length[i]);
+      is_below[begin + i] = guess < threshold;
+      is_unsure[i] = !(std::abs(guess - threshold) > error);
+    }
+    n_listed = append_marked(is_unsure, piece.n, begin, place, n_listed);
   }
   return n_listed;
 }

@@ -14,6 +14,7 @@
 namespace lhtree {
 
 inline constexpr std::int64_t lane_count = 8;
+inline constexpr std::int64_t line_bytes = 64;  // of a common cache
 
 // Function multi-versioning: the loader picks the widest version that the
 // machine can run. A build stays generic (no -march=native) and still uses wide
@@ -163,10 +164,19 @@ LHTREE_INLINE double combine(const Lanes& s) {
 template <class T>
 LHTREE_INLINE void prefetch(const T* values, std::int64_t n) {
 #if defined(__GNUC__) || defined(__clang__)
-  constexpr std::int64_t values_per_line = 64 / sizeof(T);
+  constexpr std::int64_t values_per_line = line_bytes / sizeof(T);
   for (std::int64_t i = 0; i < n; i += values_per_line) __builtin_prefetch(values + i);
 #else
   (void)values, (void)n;
+#endif
+}
+
+/// Ask for a line that will be read after a while: the second-level cache will do.
+LHTREE_INLINE void prefetch_line(const void* line) {
+#if defined(__GNUC__) || defined(__clang__)
+  __builtin_prefetch(line, 0, 2);
+#else
+  (void)line;
 #endif
 }
 

@@ -86,7 +86,8 @@ struct Split {
   Terms terms;
   Threshold threshold;
   Extremes target{}, rest{};  // of the projections
-  PageVector<double> score;   // projections of the rows that were cut: targets, then the rest
+  // Projections of the rows that were cut: targets, then the rest. Not of those of candidates.
+  PageVector<double> score;
 };
 
 /// Where nodes are split, one at a time: growers that take turns share it.
@@ -98,10 +99,12 @@ struct Bench {
   PageVector<std::uint32_t> number;
   std::int64_t n_listed = 0;  // such places
 
-  /// Divide the node's `n` rows by their projections, which are all there.
-  void divide(std::int64_t n) {
+  /// Divide the node's `n` rows by their projections.
+  void divide(const double* score, std::int64_t n) {
     is_left.resize(n);
-    for (std::int64_t i = 0; i < n; ++i) is_left[i] = split.score[i] < split.threshold.value;
+    const double threshold = split.threshold.value;
+    std::uint8_t* side = is_left.data();  // a byte may be part of anything: it would be read anew
+    for (std::int64_t i = 0; i < n; ++i) side[i] = score[i] < threshold;
   }
 };
 

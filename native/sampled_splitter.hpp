@@ -114,13 +114,13 @@ class SampledSplitter {
   const double* weight() const { return weight_; }
 
   State begin(const NodeRows& rows, std::uint64_t key) {
-    n_root_ = rows.size();
     const std::int64_t n_kept = rules_.n_columns_per_tree;
     if (n_kept > 0 && n_kept < reader_.n_columns()) {
       shuffle_columns(key, column_);
       column_.resize(n_kept);
       std::sort(column_.begin(), column_.end());
     }
+    make_room(rows.size());
     return {};
   }
 
@@ -129,9 +129,7 @@ class SampledSplitter {
   void release(State&) {}
 
   bool choose(const NodeRows& rows, State&, std::uint64_t key, double min_weight, Bench& bench) {
-    Split& best = bench.split;
     start_node(rows);
-    for (auto* score : {&trial_.score, &best.score}) trim(*score, padded(rows.size()));
     min_weight_ = min_weight;
     is_first_ = true;
     draw_columns(draw_key(key));
@@ -139,13 +137,11 @@ class SampledSplitter {
     const std::size_t n_drawn = drawn_.size();
     for (std::int64_t c = 0; c < rules_.n_planes; ++c) {
       const auto [begin, end] = find_part(static_cast<std::size_t>(c), n_drawn);
-      try_plane(begin, end, best);
+      try_plane(begin, end, bench);
     }
     if (rules_.axes)
-      for (std::size_t k = 0; k < n_drawn; ++k) try_axis(k, best);
-    if (is_first_) return false;
-    bench.divide(rows.size());
-    return true;
+      for (std::size_t k = 0; k < n_drawn; ++k) try_axis(k, bench);
+    return !is_first_;
   }
 
   /// Call visit(column, moments) for every column that varies in a leaf.
@@ -154,13 +150,30 @@ class SampledSplitter {
     start_node(rows);
     for (const std::int32_t j : column_) {
       ColumnMoments moments;
-      if (read_column(j, make_room(trial_.score), moments)) visit(j, moments);
+      if (read_column(j, score_, moments)) visit(j, moments);
     }
   }
 
  private:
   static constexpr std::int64_t factor_rows = 256;     // rows that are multiplied at a time
-  static constexpr std::int64_t small_node = 1 << 15;  // rows that take little memory
+  static constexpr std::int64_t small_node = 1 << 13;  // rows that take little memory
+
+  /// Columns that a node draws.
+  std::size_t count_wanted() const {
+    const std::size_t m = column_.size();
+    return rules_.n_columns > 0 ? std::min<std::size_t>(rules_.n_columns, m) : m;
+  }
+
+  /// Have room for projections and drawn columns of a tree with so many rows: for all columns of
+  /// nodes that are small, or whose columns cannot be read in parts, and for two of the root. It
+  /// is taken once: large arrays that come and go cost much time. What is not written takes no
+  /// memory.
+  void make_room(std::int64_t n_root) {
+    const std::int64_t n_small = Reader::reads_parts ? std::min(n_root, small_node) : n_root;
+    const auto n_columns = static_cast<std::int64_t>(count_wanted());
+    room_.resize(std::max((1 + n_columns) * padded(n_small), 3 * padded(n_root)));
+    score_ = room_.data();
+  }
 
   void start_node(const NodeRows& rows) {
     rows_ = rows;
@@ -172,19 +185,17 @@ class SampledSplitter {
 
   /// Shuffle the tree's columns on demand until enough are found that vary in the node.
   void draw_columns(std::uint64_t key) {
-    const std::size_t m = column_.size();
-    const std::size_t n_wanted =
-        rules_.n_columns > 0 ? std::min<std::size_t>(rules_.n_columns, m) : m;
+    const std::size_t m = column_.size(), n_wanted = count_wanted();
     drawn_.clear();
     swaps_.clear();
-    hold_columns(n_wanted);
+    n_held_ = room_.size() / padded(rows_.size()) - 1;  // projections take one
     for (std::size_t i = 0; i < m && drawn_.size() < n_wanted; ++i) {
       const std::size_t j = i + hash64(key, i) % (m - i);
       std::swap(column_[i], column_[j]);
       swaps_.push_back({i, j});
       ColumnMoments moments;
       const std::size_t k = drawn_.size();
-      double* values = k < n_held_ ? held_column(k) : make_room(trial_.score);
+      double* values = k < n_held_ ? held_column(k) : score_;
       if (read_column(column_[i], values, moments) && moments.variance() > rules_.alpha)
         drawn_.push_back({column_[i], moments});
     }
@@ -193,33 +204,9 @@ class SampledSplitter {
       std::swap(column_[swap->first], column_[swap->second]);
   }
 
-  /// Have room for as many drawn columns as a node holds: all if it is small, else what the root
-  /// took more than it for two projections, numbers and codes of rows, about three values each.
-  /// The others are gathered anew for each use.
-  void hold_columns(std::size_t n_wanted) {
-    const std::int64_t n = rows_.size(), n_spared = 3 * (n_root_ - n);
-    const bool holds_all = !Reader::reads_parts || n <= small_node;
-    n_held_ = holds_all ? n_wanted : std::min<std::size_t>(n_wanted, n_spared / n);
-    const std::size_t n_values = n_held_ * padded(n);
-    trim(held_, n_values);
-    if (held_.size() >= n_values) return;
-    held_.clear();  // so that nothing is copied
-    held_.resize(n_values);
-  }
-
-  /// Give back in a large node what is there for many more than `n` values.
-  void trim(PageVector<double>& values, std::size_t n) const {
-    if (rows_.size() > small_node && values.capacity() > 2 * n) PageVector<double>().swap(values);
-  }
-
-  double* held_column(std::size_t k) { return held_.data() + k * padded(rows_.size()); }
-  const double* held_column(std::size_t k) const { return held_.data() + k * padded(rows_.size()); }
-
-  /// Have room for a column of the node's rows, in whole lanes.
-  double* make_room(PageVector<double>& values) const {
-    const auto n = static_cast<std::size_t>(padded(rows_.size()));
-    if (values.size() < n) values.resize(n);
-    return values.data();
+  /// Where the values of a drawn column are held: behind the projections.
+  double* held_column(std::size_t k) const {
+    return score_ + static_cast<std::int64_t>(k + 1) * padded(rows_.size());
   }
 
   /// Gather a column of the node's rows and sum it; missing values become its mean.
@@ -302,13 +289,13 @@ class SampledSplitter {
     constexpr std::int64_t gathered_rows = 4096;
     const bool is_held = drawn_.size() <= n_held_;
     const std::int64_t n_most = is_held ? rows_.size() : gathered_rows;
-    if (!is_held) room_.resize(drawn_.size() * gathered_rows);
+    if (!is_held) part_room_.resize(drawn_.size() * gathered_rows);
     part_.resize(place.size());
     for (std::int64_t begin = 0; begin < rows_.size(); begin += n_most) {
       check_stop(stop_);
       const std::int64_t n = std::min(n_most, rows_.size() - begin);
       for (std::size_t t = 0; t < place.size(); ++t) {
-        double* room = is_held ? nullptr : room_.data() + t * gathered_rows;
+        double* room = is_held ? nullptr : part_room_.data() + t * gathered_rows;
         part_[t] = find_values(place[t], begin, n, room);
         if (part_[t] == room) std::fill(room + n, room + padded(n), 0.0);
       }
@@ -316,11 +303,11 @@ class SampledSplitter {
     }
   }
 
-  void try_axis(std::size_t k, Split& best) {
+  void try_axis(std::size_t k, Bench& bench) {
     const ColumnMoments& moments = drawn_[k].moments;
     trial_.terms.clear();
     trial_.terms.add(drawn_[k].feature, 1.0, moments.mean(), moments.variance());
-    try_trial(find_values(k, 0, rows_.size(), make_room(trial_.score)), best);
+    try_trial(find_values(k, 0, rows_.size(), score_), bench);
   }
 
   /// Products of all pairs of drawn columns, as a lower triangle in rows. Blocks of rows
@@ -364,7 +351,7 @@ class SampledSplitter {
   }
 
   /// Try the contrast over the columns drawn from number `begin` to `end`.
-  void try_plane(std::size_t begin, std::size_t end, Split& best) {
+  void try_plane(std::size_t begin, std::size_t end, Bench& bench) {
     if (begin == end) return;
     order_columns(drawn_, begin, end, order_, columns_);
     const std::vector<double> strength =
@@ -374,7 +361,7 @@ class SampledSplitter {
             : find_strength(columns_, rules_);
     if (strength.empty() || !weigh_columns(columns_, rules_, strength, trial_.terms)) return;
     project_trial();
-    try_trial(trial_.score.data(), best);
+    try_trial(score_, bench);
   }
 
   /// Project the columns drawn; the plane's columns and the terms are both ascending.
@@ -387,14 +374,13 @@ class SampledSplitter {
       place_.push_back(order_[k]);
     }
     const FormView form{terms.feature.data(), terms.weight.data(), terms.size(), false};
-    trial_.score.resize(rows_.size());
     visit_parts(place_, [&](std::int64_t begin, std::int64_t n) {
-      project_columns(part_.data(), n, form, trial_.score.data() + begin);
+      project_columns(part_.data(), n, form, score_ + begin);
     });
   }
 
-  /// Cut the trial's projections; it becomes the best if it is purer.
-  void try_trial(const double* score, Split& best) {
+  /// Cut the trial's projections; it becomes the node's split if it is purer.
+  void try_trial(const double* score, Bench& bench) {
     check_stop(stop_);
     const double* weight = row_weight_.empty() ? nullptr : row_weight_.data();
     const std::int64_t n_targets = rows_.target.size;
@@ -404,7 +390,7 @@ class SampledSplitter {
     const double highest = std::max(trial_.target.max, trial_.rest.max);
     if (lowest == highest) return;
     const Scores scores{score, weight, n_targets, rows_.size()};
-    const double limit = is_first_ ? infinity : best.threshold.impurity - same_impurity;
+    const double limit = is_first_ ? infinity : bench.split.threshold.impurity - same_impurity;
     const double least = rules_.min_samples_leaf;
     if (rules_.cut == Cut::gini) {
       trial_.threshold = cutter_.choose(scores, lowest, highest, limit, least);
@@ -425,8 +411,8 @@ class SampledSplitter {
     }
     if (!(trial_.threshold.impurity < limit)) return;
     is_first_ = false;
-    if (score != trial_.score.data()) trial_.score.assign(score, score + rows_.size());
-    std::swap(trial_, best);
+    std::swap(trial_, bench.split);
+    bench.divide(score, rows_.size());
   }
 
   Reader reader_;
@@ -436,7 +422,6 @@ class SampledSplitter {
   std::vector<std::int32_t> column_;  // the tree's columns, ascending between draws
   std::vector<std::pair<std::size_t, std::size_t>> swaps_;
   NodeRows rows_{};
-  std::int64_t n_root_ = 0;  // rows of the tree
   PageVector<double> row_weight_;
   PresentValues present_;
   double weight_target_ = 0.0, weight_rest_ = 0.0;
@@ -445,13 +430,14 @@ class SampledSplitter {
   Split trial_;
   GiniCutter cutter_;
   std::vector<PlaneColumn> drawn_;    // the node's columns, in the order of their draw
-  std::size_t n_held_ = 0;            // the first of them, whose values are in `held_`
-  PageVector<double> held_;           // column by column, targets first
+  std::size_t n_held_ = 0;            // for how many of them there is room
+  PageVector<double> room_;           // projections, then columns that are held, targets first
+  double* score_ = nullptr;           // there: of the trial, or a column that is not held
   std::vector<PlaneColumn> columns_;  // those of the plane at hand, ascending
   std::vector<std::size_t> order_;    // their places among the drawn
   std::vector<std::size_t> place_;    // those of the plane's terms
   std::vector<const double*> part_;   // values of columns in a part of the rows
-  std::vector<double> room_;          // for those of large nodes
+  std::vector<double> part_room_;     // for those of large nodes
   std::vector<double> product_;
   std::vector<const double*> left_factor_, right_factor_;
   std::vector<double> factor_;

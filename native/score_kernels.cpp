@@ -102,10 +102,10 @@ LHTREE_CLONES void find_purity(const double* target, const double* all, std::int
 }
 
 LHTREE_CLONES void find_bins(const double* value, std::int64_t n, double lowest, double scale,
-                             std::int32_t last, std::uint8_t* bin) {
+                             std::int32_t last, std::uint16_t* bin) {
   for (std::int64_t i = 0; i < n; ++i) {
     const auto number = static_cast<std::int32_t>((value[i] - lowest) * scale);
-    bin[i] = static_cast<std::uint8_t>(number < last ? number : last);
+    bin[i] = static_cast<std::uint16_t>(number < last ? number : last);
   }
 }
 

@@ -58,7 +58,7 @@ void find_purity(const double* target, const double* all, std::int64_t n_bins, d
 
 /// Number the values by bins of equal width: (value - lowest) * scale, at most `last`.
 void find_bins(const double* value, std::int64_t n, double lowest, double scale, std::int32_t last,
-               std::uint8_t* bin);
+               std::uint16_t* bin);
 
 /// The same for up to 2^31 bins and values that may lie beyond the ends: they go into the
 /// first and the last.

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "node.hpp"
+#include "pages.hpp"
 #include "statistics.hpp"
 #include "stop.hpp"
 #include "sum_kernels.hpp"
@@ -28,7 +29,7 @@ class Slices {
 
   /// Lay slices over projections like those of the sample. `origin` is what sums are about.
   Slices(const std::vector<float>& sample, const std::vector<double>& origin)
-      : origin_(origin), sums_(4 * n_slices * origin.size(), 0.0) {
+      : origin_(origin.begin(), origin.end()), sums_(4 * n_slices * origin.size(), 0.0) {
     constexpr float reach = 2.5f;  // deviations; the outer slices take what is beyond
     const auto n = static_cast<float>(sample.size());
     float mean = 0.0f, variance = 0.0f;
@@ -39,15 +40,15 @@ class Slices {
     last_ = static_cast<float>(n_slices - 1);
   }
 
-  /// Add `n` rows that have these projections. As many later ones are asked for meanwhile.
+  /// Add `n` rows that have these projections.
   template <class T>
-  void add(const T* const* row, const T* const* later, const float* known, bool is_target,
-           std::int64_t n) {
+  void add(const T* const* row, const float* known, bool is_target, std::int64_t n) {
     std::uint32_t group[most_rows];
     for (std::int64_t i = 0; i < n; ++i) group[i] = find_group(known[i], is_target);
-    add_grouped(row, later, group, n, width(), origin_.data(), false, sums_.data());
+    const T* const* none = nullptr;  // nothing to ask for
+    add_grouped(row, none, group, n, width(), origin_.data(), false, sums_.data());
   }
-  static constexpr std::int64_t most_rows = 8;  // so few stay in the fastest cache
+  static constexpr std::int64_t most_rows = 16;  // so few stay in the fastest cache
 
   /// Take rows out. `known` has the projections of the table's rows.
   template <class T>
@@ -113,7 +114,7 @@ class Slices {
 
   /// Sum up the slices from number `begin` to `end`.
   void collect(std::int64_t begin, std::int64_t end, Moments& moments) const {
-    moments.origin = origin_;
+    moments.origin.assign(origin_.begin(), origin_.end());
     clear_sums(moments);
     for (std::int64_t group = 2 * begin; group < 2 * end; ++group)
       add_group(sums_.data() + 2 * group * width(), group % 2 != 0, moments);
@@ -152,7 +153,7 @@ class Slices {
     };
     const std::int64_t n_targets = list(rows.target), n = list(rows.rest);
     Moments moments(width(), false);
-    moments.origin = origin_;
+    moments.origin.assign(origin_.begin(), origin_.end());
     const RowSet target{row.data(), n_targets, nullptr};
     const RowSet rest{row.data() + n_targets, n - n_targets, nullptr};
     sum_exactly(table, {target, rest}, moments, stop);
@@ -160,9 +161,9 @@ class Slices {
   }
 
   float low_ = 0.0f, per_unit_ = 0.0f;
-  float last_ = 0.0f;           // number of the last slice
-  std::vector<double> origin_;  // [width]
-  std::vector<double> sums_;    // [n_slices, rest or targets, sums or squares, width]
+  float last_ = 0.0f;          // number of the last slice
+  PageVector<double> origin_;  // [width]
+  PageVector<double> sums_;    // [n_slices, rest or targets, sums or squares, width]
 };
 
 }  // namespace lhtree

@@ -72,7 +72,7 @@ class SparseSplitter {
       return false;
     project(rows, split);
     if (!cutter_.cut(rows, min_weight, split)) return false;
-    bench.divide(rows.size());
+    bench.divide(bench.split.score.data(), rows.size());
     return true;
   }
 

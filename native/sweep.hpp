@@ -47,18 +47,55 @@ class Sweep {
   void add(const Part& part) { part_.push_back(part); }
 
   void run(const Table<T>& table, const StopFlag& stop) {
-    constexpr std::int64_t block_bytes = 1 << 18;  // half of a common second-level cache
+    constexpr std::int64_t block_bytes = 1 << 18;  // a quarter of a common second-level cache
     const std::int64_t n_bytes = table.width * static_cast<std::int64_t>(sizeof(T));
     const std::int64_t n_rows = std::max<std::int64_t>(1, block_bytes / n_bytes);
+    const std::int64_t n_wanted = count_rows();
+    const bool is_thin = 4 * n_wanted < table.n_rows;  // most of the table is in no part
     for (std::int64_t begin = 0; begin < table.n_rows; begin += n_rows) {
       check_stop(stop);
+      Stream next(table, begin + n_rows, n_rows);
       for (Part& part : part_)
-        while (const std::int64_t n = count_next(part, begin + n_rows))
+        while (const std::int64_t n = count_next(part, begin + n_rows)) {
+          if (is_thin)
+            fetch_later(table, part, n);
+          else
+            next.fetch(1 + n * next.n_lines(table.n_rows) / n_wanted);
           project_next(table, part, n);
+        }
     }
   }
 
  private:
+  /// A block of the table that is asked for line by line while another one is at work. In its
+  /// order and at that pace the memory is hardly waited for.
+  class Stream {
+   public:
+    Stream(const Table<T>& table, std::int64_t begin, std::int64_t n_rows)
+        : table_(reinterpret_cast<const char*>(table.values)),
+          row_bytes_(table.stride * static_cast<std::int64_t>(sizeof(T))),
+          next_(std::min(begin, table.n_direct) * row_bytes_),
+          end_(std::min(begin + n_rows, table.n_direct) * row_bytes_) {}
+
+    /// Lines of so many rows.
+    std::int64_t n_lines(std::int64_t n_rows) const { return n_rows * row_bytes_ / line_bytes; }
+
+    void fetch(std::int64_t n) {
+      for (; n > 0 && next_ < end_; --n, next_ += line_bytes) prefetch_line(table_ + next_);
+    }
+
+   private:
+    const char* table_;
+    std::int64_t row_bytes_;
+    std::int64_t next_, end_;  // bytes of the table
+  };
+
+  std::int64_t count_rows() const {
+    std::int64_t n = 0;
+    for (const Part& part : part_) n += part.rows.size;
+    return n;
+  }
+
   /// How many of the part's next rows lie before `end`, up to a step.
   static std::int64_t count_next(const Part& part, std::int64_t end) {
     const std::uint32_t* row = part.rows.row + part.n_done;
@@ -68,15 +105,17 @@ class Sweep {
     return n;
   }
 
+  /// Ask for `n` rows of the part that are read after the next ones.
+  static void fetch_later(const Table<T>& table, const Part& part, std::int64_t n) {
+    const std::int64_t first = part.n_done + Slices::most_rows;
+    const std::int64_t end = std::min(first + n, part.rows.size);
+    for (std::int64_t i = first; i < end; ++i) prefetch(table.row(part.rows.row[i]), table.width);
+  }
+
   static void project_next(const Table<T>& table, Part& part, std::int64_t n) {
-    constexpr std::int64_t ahead = 2 * Slices::most_rows;  // rows from asking for one to reading it
     const std::uint32_t* number = part.rows.row + part.n_done;
-    const std::int64_t last = part.rows.size - part.n_done - 1;
-    const T *row[Slices::most_rows], *later[Slices::most_rows];
-    for (std::int64_t i = 0; i < n; ++i) {
-      row[i] = table.row(number[i]);
-      later[i] = table.row(number[std::min(i + ahead, last)]);
-    }
+    const T* row[Slices::most_rows];
+    for (std::int64_t i = 0; i < n; ++i) row[i] = table.row(number[i]);
     double score[Slices::most_rows];
     float known[Slices::most_rows];
     project(row, n, {nullptr, part.weight, table.n_columns, true}, Place::cached, score);
@@ -84,10 +123,7 @@ class Sweep {
       known[i] = remember(score[i] - part.middle_score);
       part.known[number[i]] = known[i];
     }
-    if (part.slices)
-      part.slices->add(row, later, known, part.is_target, n);
-    else
-      for (std::int64_t i = 0; i < n; ++i) prefetch(later[i], table.width);
+    if (part.slices) part.slices->add(row, known, part.is_target, n);
     part.n_done += n;
   }
 

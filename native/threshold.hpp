@@ -113,7 +113,7 @@ class GiniCutter {
     double score;
     std::uint32_t number;
   };
-  static constexpr std::int64_t most_bins = 256;
+  static constexpr std::int64_t most_bins = 2048;
   static constexpr std::size_t most_kept = 1 << 15;  // sorted rows; more would take much memory
 
   /// Whether a cut with this weight on its left leaves enough on both sides. Rounding may
@@ -127,8 +127,14 @@ class GiniCutter {
     return size_[bin] > 1 && all_[bin + 1] >= least_ && whole_.all - all_[bin] >= least_;
   }
 
+  /// Bins take time themselves; but the larger a node, the more rows of a bin must be sorted.
+  static std::int64_t count_bins(std::int64_t n_rows) {
+    constexpr std::int64_t few = 256;
+    return std::clamp(n_rows / 32, std::clamp<std::int64_t>(n_rows / 4, 1, few), most_bins);
+  }
+
   void count(double lowest, double highest) {
-    n_bins_ = std::clamp<std::int64_t>(scores_.n_rows / 4, 1, most_bins);
+    n_bins_ = count_bins(scores_.n_rows);
     double scale = static_cast<double>(n_bins_) / (highest - lowest);
     if (!std::isfinite(scale) || !(scale > 0.0)) n_bins_ = 1, scale = 0.0;
     code_.resize(scores_.n_rows);
@@ -238,10 +244,10 @@ class GiniCutter {
   Scores scores_{};
   std::int64_t n_bins_ = 1, last_bin_ = 0;
   LeftSide whole_;
-  double least_ = 0.0;             // weight that a cut must leave on both sides
-  PageVector<std::uint8_t> code_;  // bin of each row
-  double target_[most_bins + 1];   // weighted targets before each bin, and all
-  double all_[most_bins + 1];      // weighted rows before each bin, and all
+  double least_ = 0.0;              // weight that a cut must leave on both sides
+  PageVector<std::uint16_t> code_;  // bin of each row
+  double target_[most_bins + 1];    // weighted targets before each bin, and all
+  double all_[most_bins + 1];       // weighted rows before each bin, and all
   std::int64_t size_[most_bins];
   double bound_[most_bins];
   bool is_sorted_[most_bins];

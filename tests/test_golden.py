@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 
 import lhtree
 
@@ -31,7 +31,10 @@ def test_a_golden_model_answers_as_it_did(name):
     model = lhtree.load(FOLDER / f"{name}.safetensors")
     X = read_rows(answers)
     assert_array_equal(model.predict(X), answers["labels"])
-    assert_array_equal(model.predict_proba(X), answers["probabilities"])
+    if getattr(model, "calibration", None) is None:
+        assert_array_equal(model.predict_proba(X), answers["probabilities"])
+    else:  # the last bit of NumPy's powers depends on the processor
+        assert_allclose(model.predict_proba(X), answers["probabilities"], rtol=1e-15)
 
 
 @pytest.mark.parametrize("name", NAMES)

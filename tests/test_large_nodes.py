@@ -10,7 +10,7 @@ from numpy.testing import assert_array_equal
 
 from lhtree import LHForestClassifier
 
-MANY = 1 << 15  # a node of more rows is a large one
+MANY = 1 << 13  # a node of more rows is a large one
 
 
 def make_table(rng, is_holed):
