@@ -53,6 +53,9 @@ class DenseSplitter {
 
   const double* weight() const { return weight_; }
 
+  /// What is known of each row of the tree; null if nothing is remembered.
+  float* known() { return recall_.known(); }
+
   /// Have the root's sums from those of the classes of its rows.
   void start_from(std::shared_ptr<const ClassSums> sums, std::int32_t target) {
     class_sums_ = std::move(sums);
@@ -69,6 +72,7 @@ class DenseSplitter {
     } else {
       sum_exactly(*table_, rows, moments, stop_);
     }
+    recall_.begin(rows.size());
     return node;
   }
 
@@ -92,9 +96,10 @@ class DenseSplitter {
     if (!weigh_node(rows, *node, terms_) || recall_.can_guess(terms_, node->anchor)) return false;
     const double middle_score = recall_.start(terms_, node->anchor);
     node->slices = make_slices(rows, *node, middle_score);
-    for (const bool is_target : {true, false})
-      sweep.add({is_target ? rows.target : rows.rest, is_target, node->anchor.data(), middle_score,
-                 recall_.known(), node->slices.get()});
+    sweep.add(
+        {rows.target, true, node->anchor.data(), middle_score, rows.known, node->slices.get()});
+    sweep.add({rows.rest, false, node->anchor.data(), middle_score, rows.known + rows.target.size,
+               node->slices.get()});
     return true;
   }
 
@@ -221,8 +226,8 @@ class DenseSplitter {
     if (is_piece(small, large)) return false;
     smaller = take_child(parent);
     larger = take_child(parent);
-    const bool fits = parent.slices->divide(*table_, small, large, recall_.known(),
-                                            smaller->moments, larger->moments, stop_);
+    const bool fits =
+        parent.slices->divide(*table_, small, large, smaller->moments, larger->moments, stop_);
     // Digits that rounding took from the whole are missing in its parts, too.
     smaller->moments.scale = larger->moments.scale = parent.moments.scale;
     n_used_ += fits;
@@ -237,7 +242,7 @@ class DenseSplitter {
     subtract(parent.moments, smaller.moments, large);
     if (!parent.slices) return;
     if (is_piece(small, large))
-      parent.slices->remove(*table_, small, recall_.known(), stop_);
+      parent.slices->remove(*table_, small, stop_);
     else
       parent.slices.reset();
   }
@@ -275,8 +280,8 @@ class DenseSplitter {
     if (!recall_.is_active()) return;
     node.slices.reset();  // they were laid by what was known so far
     const double middle_score = recall_.start(split.terms, node.anchor);
-    for (std::int64_t i = 0; i < rows.size(); ++i)  // the rest follows the targets
-      recall_.known()[rows.target.row[i]] = remember(score[i] - middle_score);
+    for (std::int64_t i = 0; i < rows.size(); ++i)
+      rows.known[i] = remember(score[i] - middle_score);
   }
 
   void project_part(RowSet rows, const FormView& form, double* score) {

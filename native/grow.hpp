@@ -2,9 +2,11 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cassert>
 #include <cmath>
 #include <cstdint>
+#include <cstring>
 #include <utility>
 #include <vector>
 
@@ -41,6 +43,47 @@ inline void add_slope(Terms& terms, std::int64_t j, const ColumnMoments& column)
     terms.add(j, slope, column.mean(), variance);
 }
 
+/// Move the values that go to the left to the front and the others behind them, each in their old
+/// order; `room` is for `n` more. Returns how many go to the left.
+template <class Value>
+std::int64_t move_left(Value* value, const std::uint8_t* is_left, std::int64_t n,
+                       std::uint32_t* room) {
+  static_assert(sizeof(Value) == sizeof(*room));
+  constexpr std::int64_t step = 8;
+  constexpr std::uint64_t all_left = 0x0101010101010101;
+  std::int64_t n_left = 0, n_right = 0;
+  // Splits that cut off a small piece leave most values with all their neighbours.
+  const auto move_together = [&](std::int64_t begin) {
+    std::uint64_t sides;
+    std::memcpy(&sides, is_left + begin, step);
+    if (sides != all_left && sides != 0) return false;
+    Value moved[step];  // what is moved to the left may overlap
+    std::memcpy(moved, value + begin, sizeof(moved));
+    if (sides == all_left)
+      std::memcpy(value + n_left, moved, sizeof(moved));
+    else
+      std::memcpy(room + n_right, moved, sizeof(moved));
+    (sides == all_left ? n_left : n_right) += step;
+    return true;
+  };
+  // Both sides are written for every value: which one counts is hard to predict.
+  const auto move_each = [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) {
+      const Value moved = value[i];
+      value[n_left] = moved;
+      room[n_right] = std::bit_cast<std::uint32_t>(moved);
+      n_left += is_left[i];
+      n_right += 1 - is_left[i];
+    }
+  };
+  const std::int64_t n_whole = n / step * step;
+  for (std::int64_t i = 0; i < n_whole; i += step)
+    if (!move_together(i)) move_each(i, i + step);
+  move_each(n_whole, n);
+  std::memcpy(value + n_left, room, n_right * sizeof(Value));
+  return n_left;
+}
+
 /// Where growing starts: at a root, or at a node whose tree was begun elsewhere.
 struct Start {
   std::uint64_t key;       // of the node's random draws
@@ -73,6 +116,7 @@ class Grower {
         start.weight_sum < 0.0 ? sum_weight(rows.target) + sum_weight(rows.rest) : start.weight_sum;
     min_weight_ = rules_.min_weight_fraction_leaf * weight_sum;
     if (rows.is_mixed()) root.state = splitter_.begin(rows, start.tree_key);
+    if constexpr (requires { splitter_.known(); }) known_ = splitter_.known();
     wait(std::move(root));
   }
 
@@ -114,7 +158,8 @@ class Grower {
   NodeRows rows_of(const Waiting& node) const {
     const double* weight = splitter_.weight();
     return {{row_ + node.begin, node.middle - node.begin, weight},
-            {row_ + node.middle, node.end - node.middle, weight}};
+            {row_ + node.middle, node.end - node.middle, weight},
+            known_ ? known_ + node.begin : nullptr};
   }
 
   static Waiting take_last(std::vector<Waiting>& nodes) {
@@ -207,26 +252,15 @@ class Grower {
   /// Move the node's rows to [left targets, left rest, right targets, right rest],
   /// each in its old order.
   Sides partition(const Waiting& node) {
-    const auto n = static_cast<std::size_t>(node.end - node.begin);
-    PageVector<std::uint32_t>& to_right = bench_.number;
-    if (to_right.size() < n) to_right.resize(n);
-    std::int64_t n_left = node.begin, n_right = 0;
-    // Both sides are written for every row: which one counts is hard to predict.
-    const auto move_rows = [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t i = begin; i < end; ++i) {
-        const std::uint32_t row = row_[i];
-        const std::int64_t is_left = bench_.is_left[i - node.begin];
-        row_[n_left] = row;
-        to_right[n_right] = row;
-        n_left += is_left;
-        n_right += 1 - is_left;
-      }
-    };
-    move_rows(node.begin, node.middle);
-    const std::int64_t left_middle = n_left, n_right_targets = n_right;
-    move_rows(node.middle, node.end);
-    std::copy_n(to_right.begin(), n_right, row_ + n_left);
-    return {left_middle, n_left, n_left + n_right_targets};
+    const std::int64_t n = node.end - node.begin, n_targets = node.middle - node.begin;
+    const std::uint8_t* is_left = bench_.is_left.data();
+    const std::int64_t n_left_targets = std::count(is_left, is_left + n_targets, 1);
+    PageVector<std::uint32_t>& room = bench_.number;
+    if (static_cast<std::int64_t>(room.size()) < n) room.resize(n);
+    const std::int64_t n_left = move_left(row_ + node.begin, is_left, n, room.data());
+    if (known_) move_left(known_ + node.begin, is_left, n, room.data());
+    return {node.begin + n_left_targets, node.begin + n_left,
+            node.begin + n_left + n_targets - n_left_targets};
   }
 
   void push_children(Waiting& node, const Sides& sides) {
@@ -249,6 +283,7 @@ class Grower {
   const StopFlag& stop_;
   double min_weight_ = 0.0;  // least weight of a side of a split
   std::uint32_t* row_ = nullptr;
+  float* known_ = nullptr;  // of each row, if the splitter remembers such
   Bench& bench_;
   GrownTree tree_;
   std::vector<Waiting> stack_;

@@ -26,22 +26,7 @@ LHTREE_INLINE float measure_row(const T* row, const double* middle, std::int64_t
   return std::nextafter(static_cast<float>(std::sqrt(square) * rounding), infinity);
 }
 
-/// What is known of a few rows, side by side: it stays in the fastest cache, and loops over it
-/// take several rows at once.
-struct Piece {
-  static constexpr std::int64_t most_rows = 8 * lane_count;
-
-  LHTREE_INLINE Piece(const KnownRows& rows, std::int64_t begin)
-      : n(std::min(most_rows, rows.n - begin)) {
-    for (std::int64_t i = 0; i < n; ++i) {
-      known[i] = rows.known[rows.row[begin + i]];
-      length[i] = rows.length[rows.row[begin + i]];
-    }
-  }
-
-  std::int64_t n;
-  float known[most_rows], length[most_rows];
-};
+constexpr std::int64_t piece_size = 8 * lane_count;  // guesses that stay in the fastest cache
 
 /// Append the places from `begin` on that are marked by one, not by zero. Every place is
 /// written: which ones count is hard to predict.
@@ -55,61 +40,95 @@ LHTREE_INLINE std::int64_t append_marked(const std::int64_t* is_marked, std::int
   return n_listed;
 }
 
-}  // namespace
-
-LHTREE_CLONES Extremes bound_guesses(KnownRows rows, Transfer transfer) {
-  constexpr double infinity = std::numeric_limits<double>::infinity();
-  // A guess that is not a number bounds nothing: comparisons with it are false.
-  double above[lane_count], below[lane_count];
-  std::fill_n(above, lane_count, infinity);
-  std::fill_n(below, lane_count, -infinity);
-  for (std::int64_t begin = 0; begin < rows.n; begin += Piece::most_rows) {
-    const Piece piece(rows, begin);
-    const auto bound = [&](std::int64_t i, std::int64_t k) {
-      const double guess = transfer.guess(piece.known[i]);
-      const double error = transfer.find_error(piece.length[i]);
-      const double upper = guess + error, lower = guess - error;
-      above[k] = upper < above[k] ? upper : above[k];
-      below[k] = lower > below[k] ? lower : below[k];
-    };
-    std::int64_t i = 0;
-    for (; i + lane_count <= piece.n; i += lane_count)
-      for (std::int64_t k = 0; k < lane_count; ++k) bound(i + k, k);
-    for (; i < piece.n; ++i) bound(i, 0);
+/// Keep the places of rows whose guess, with its error, passes a test.
+template <class Test>
+std::int64_t keep(const KnownRows& rows, const Transfer& transfer, std::uint32_t* place,
+                  std::int64_t n_listed, const Test& test) {
+  std::int64_t n_kept = 0;
+  for (std::int64_t k = 0; k < n_listed; ++k) {
+    const std::uint32_t i = place[k];
+    const double error = transfer.find_error(rows.length[rows.row[i]]);
+    place[n_kept] = i;
+    n_kept += test(transfer.guess(rows.known[i]), error);
   }
-  return {*std::min_element(above, above + lane_count),
-          *std::max_element(below, below + lane_count)};
+  return n_kept;
 }
 
-LHTREE_CLONES std::int64_t list_outside(KnownRows rows, Transfer transfer, double low, double high,
+}  // namespace
+
+LHTREE_CLONES Extremes find_known_extremes(const float* known, std::int64_t n) {
+  constexpr std::int64_t n_lanes = 4 * lane_count;
+  constexpr float infinity = std::numeric_limits<float>::infinity();
+  float min[n_lanes], max[n_lanes];
+  std::fill_n(min, n_lanes, infinity);
+  std::fill_n(max, n_lanes, -infinity);
+  const auto look = [&](float value, std::int64_t k) {  // comparisons with NaN are false
+    min[k] = value < min[k] ? value : min[k];
+    max[k] = value > max[k] ? value : max[k];
+  };
+  std::int64_t i = 0;
+  for (; i + n_lanes <= n; i += n_lanes)
+    for (std::int64_t k = 0; k < n_lanes; ++k) look(known[i + k], k);
+  for (; i < n; ++i) look(known[i], 0);
+  return {*std::min_element(min, min + n_lanes), *std::max_element(max, max + n_lanes)};
+}
+
+LHTREE_CLONES std::int64_t list_outside(const float* known, std::int64_t n, Transfer transfer,
+                                        double error, double low, double high,
                                         std::uint32_t* place) {
-  std::int64_t n_listed = 0, is_outside[Piece::most_rows];
-  for (std::int64_t begin = 0; begin < rows.n; begin += Piece::most_rows) {
-    const Piece piece(rows, begin);
-    for (std::int64_t i = 0; i < piece.n; ++i) {
-      const double guess = transfer.guess(piece.known[i]);
-      const double error = transfer.find_error(piece.length[i]);
+  std::int64_t n_listed = 0, is_outside[piece_size];
+  for (std::int64_t begin = 0; begin < n; begin += piece_size) {
+    const std::int64_t n_here = std::min(piece_size, n - begin);
+    for (std::int64_t i = 0; i < n_here; ++i) {
+      const double guess = transfer.guess(known[begin + i]);
       is_outside[i] = !((guess - error > low) & (guess + error < high));
     }
-    n_listed = append_marked(is_outside, piece.n, begin, place, n_listed);
+    n_listed = append_marked(is_outside, n_here, begin, place, n_listed);
   }
   return n_listed;
 }
 
-LHTREE_CLONES std::int64_t mark_below(KnownRows rows, Transfer transfer, double threshold,
-                                      std::uint8_t* is_below, std::uint32_t* place) {
-  std::int64_t n_listed = 0, is_unsure[Piece::most_rows];
-  for (std::int64_t begin = 0; begin < rows.n; begin += Piece::most_rows) {
-    const Piece piece(rows, begin);
-    for (std::int64_t i = 0; i < piece.n; ++i) {
-      const double guess = transfer.guess(piece.known[i]);
-      const double error = transfer.find_error(piece.length[i]);
+LHTREE_CLONES std::int64_t mark_below(const float* known, std::int64_t n, Transfer transfer,
+                                      double error, double threshold, std::uint8_t* is_below,
+                                      std::uint32_t* place) {
+  std::int64_t n_listed = 0, is_unsure[piece_size];
+  for (std::int64_t begin = 0; begin < n; begin += piece_size) {
+    const std::int64_t n_here = std::min(piece_size, n - begin);
+    for (std::int64_t i = 0; i < n_here; ++i) {
+      const double guess = transfer.guess(known[begin + i]);
       is_below[begin + i] = guess < threshold;
       is_unsure[i] = !(std::abs(guess - threshold) > error);
     }
-    n_listed = append_marked(is_unsure, piece.n, begin, place, n_listed);
+    n_listed = append_marked(is_unsure, n_here, begin, place, n_listed);
   }
   return n_listed;
+}
+
+Extremes bound_guesses(KnownRows rows, Transfer transfer, const std::uint32_t* place,
+                       std::int64_t n_listed) {
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  Extremes bound{infinity, -infinity};
+  for (std::int64_t k = 0; k < n_listed; ++k) {
+    const double guess = transfer.guess(rows.known[place[k]]);
+    const double error = transfer.find_error(rows.length[rows.row[place[k]]]);
+    // A guess that is not a number bounds nothing: comparisons with it are false.
+    bound.min = guess + error < bound.min ? guess + error : bound.min;
+    bound.max = guess - error > bound.max ? guess - error : bound.max;
+  }
+  return bound;
+}
+
+std::int64_t keep_outside(KnownRows rows, Transfer transfer, double low, double high,
+                          std::uint32_t* place, std::int64_t n_listed) {
+  return keep(rows, transfer, place, n_listed, [&](double guess, double error) {
+    return !((guess - error > low) & (guess + error < high));
+  });
+}
+
+std::int64_t keep_unsure(KnownRows rows, Transfer transfer, double threshold, std::uint32_t* place,
+                         std::int64_t n_listed) {
+  return keep(rows, transfer, place, n_listed,
+              [&](double guess, double error) { return !(std::abs(guess - threshold) > error); });
 }
 
 LHTREE_CLONES void measure_rows(const double* const* row, std::int64_t n, const double* middle,

@@ -4,6 +4,7 @@
 // versions give the same bits.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -22,6 +23,13 @@ struct Transfer {
 
   double guess(float known) const { return factor * static_cast<double>(known) + shift; }
 
+  /// Guesses follow what is known, upwards or downwards; of none there are none.
+  Extremes guess(Extremes known) const {
+    if (known.min > known.max) return known;
+    const double first = factor * known.min + shift, last = factor * known.max + shift;
+    return {std::min(first, last), std::max(first, last)};
+  }
+
   /// No less than it is; what is not a number stays so and decides nothing.
   double find_error(float length) const {
     constexpr double rounding = 1.0 + 1e-9, least = 1e-37;
@@ -37,25 +45,38 @@ inline float remember(double score) {
   return std::isfinite(known) ? known : std::numeric_limits<float>::quiet_NaN();
 }
 
-/// What is known of rows: `known` and `length` have a value for each row of the table.
+/// What is known of rows: `known` has a value for each of them, `length` for each row of the table.
 struct KnownRows {
   const float* known;
   const float* length;
   const std::uint32_t* row;
-  std::int64_t n;
 };
 
-/// The least upper and the greatest lower bound of guessed projections.
-Extremes bound_guesses(KnownRows rows, Transfer transfer);
+/// The extremes of what is known. Not a number is none; with no other value, min is above max.
+Extremes find_known_extremes(const float* known, std::int64_t n);
 
-/// List the rows whose projections may lie outside of (low, high); returns how many there are.
-std::int64_t list_outside(KnownRows rows, Transfer transfer, double low, double high,
-                          std::uint32_t* place);
+/// List the places of guesses that are not in (low, high) by more than `error`; returns how many
+/// there are.
+std::int64_t list_outside(const float* known, std::int64_t n, Transfer transfer, double error,
+                          double low, double high, std::uint32_t* place);
 
-/// Mark the rows whose guess is below `threshold`, and list those whose side is not sure; returns
-/// how many there are.
-std::int64_t mark_below(KnownRows rows, Transfer transfer, double threshold, std::uint8_t* is_below,
-                        std::uint32_t* place);
+/// Mark the guesses below `threshold`, and list the places of those that are no further from it
+/// than `error`; returns how many there are.
+std::int64_t mark_below(const float* known, std::int64_t n, Transfer transfer, double error,
+                        double threshold, std::uint8_t* is_below, std::uint32_t* place);
+
+/// The least upper and the greatest lower bound of the projections of rows in these places.
+Extremes bound_guesses(KnownRows rows, Transfer transfer, const std::uint32_t* place,
+                       std::int64_t n_listed);
+
+/// Keep the places whose projections may lie outside of (low, high); returns how many there are.
+std::int64_t keep_outside(KnownRows rows, Transfer transfer, double low, double high,
+                          std::uint32_t* place, std::int64_t n_listed);
+
+/// Keep the places whose projections may lie on either side of `threshold`; returns how many there
+/// are.
+std::int64_t keep_unsure(KnownRows rows, Transfer transfer, double threshold, std::uint32_t* place,
+                         std::int64_t n_listed);
 
 /// Length of each of `n` rows of `n_columns` about `middle`, rounded up.
 void measure_rows(const double* const* row, std::int64_t n, const double* middle,

@@ -13,6 +13,7 @@ namespace lhtree {
 struct NodeRows {
   RowSet target;
   RowSet rest;
+  float* known = nullptr;  // what is known of each of them, if anything; see recall.hpp
   std::int64_t size() const { return target.size + rest.size; }
   bool is_mixed() const { return target.size > 0 && rest.size > 0; }
 };

@@ -37,7 +37,7 @@ inline bool may_recall(const Rules& rules, std::int64_t n_columns) {
 /// Measure the rows of a table that has no missing values.
 template <class T>
 void measure_lengths(Table<T>& table) {
-  auto& [middle, middle_length, length] = table.lengths;
+  auto& [middle, middle_length, length, longest] = table.lengths;
   middle.assign(table.width, 0.0);
   constexpr std::int64_t n_seen = 1024;  // any middle is right; a good one makes rows short
   const std::int64_t step = std::max<std::int64_t>(1, table.n_rows / n_seen);
@@ -54,6 +54,7 @@ void measure_lengths(Table<T>& table) {
   for (std::int64_t i = 0; i < table.n_rows; ++i) {
     const T* row = table.row(i);
     measure_rows(&row, 1, middle.data(), table.n_columns, &length[i]);
+    longest = length[i] <= longest ? longest : length[i];
   }
 }
 
@@ -70,11 +71,16 @@ Table<T> make_row_table(const T* values, std::int64_t n_rows, std::int64_t n_col
 class Recall {
  public:
   explicit Recall(const RowLengths& lengths)
-      : lengths_(lengths), known_(lengths.length.size()), new_weight_(lengths.middle.size()) {
+      : lengths_(lengths), new_weight_(lengths.middle.size()) {
     leave_near();
   }
 
-  bool is_active() const { return !known_.empty(); }
+  bool is_active() const { return !lengths_.length.empty(); }
+
+  /// Have room for what is to be known of so many rows.
+  void begin(std::int64_t n_rows) {
+    if (is_active()) known_.resize(n_rows);
+  }
 
   /// From now on projections on these weights are known; `anchor` gets the weights. Returns the
   /// projection of the middle, which is taken off what is kept.
@@ -84,8 +90,8 @@ class Recall {
     return dot(anchor, lengths_.middle);
   }
 
-  /// By row: its projection that was kept last.
-  float* known() { return known_now_; }
+  /// Of each row of the tree, in its order: the projection that was kept last.
+  float* known() { return is_active() ? known_.data() : nullptr; }
 
   /// Whether projections on the weights of the terms follow from those on the weights of `anchor`:
   /// they must not differ too much.
@@ -113,40 +119,32 @@ class Recall {
   /// the places of the rows that are to be computed. Returns false if they are too many.
   bool guess(const NodeRows& rows, const std::vector<double>& anchor, Bench& bench) {
     if (!can_guess(bench.split.terms, anchor)) return false;
-    const Extremes target = bound_guesses(view(rows.target.row, rows.target.size), transfer_);
-    const Extremes rest = bound_guesses(view(rows.rest.row, rows.rest.size), transfer_);
-    const std::int64_t n = rows.size();  // the rest follows the targets
-    bench.number.resize(n);
-    bench.n_listed =
-        list_outside(view(rows.target.row, n), transfer_, std::max(target.min, rest.min),
-                     std::min(target.max, rest.max), bench.number.data());
-    return bench.n_listed <= n / 2;
+    bench.number.resize(rows.size());
+    std::uint32_t* place = bench.number.data();
+    const std::int64_t n_roughly = list_roughly(rows, place);
+    const auto [low, high] = find_sure(rows, place, n_roughly);
+    bench.n_listed = keep_outside(view(rows), transfer_, low, high, place, n_roughly);
+    return bench.n_listed <= rows.size() / 2;
   }
 
   /// Divide the rows by their guesses, and list the places of those that may lie on either side:
   /// others than were listed before.
   void divide(const NodeRows& rows, Bench& bench) const {
-    bench.n_listed =
-        mark_below(view(rows.target.row, rows.size()), transfer_, bench.split.threshold.value,
-                   bench.is_left.data(), bench.number.data());
+    const double threshold = bench.split.threshold.value;
+    std::uint32_t* place = bench.number.data();
+    const std::int64_t n_roughly = mark_below(rows.known, rows.size(), transfer_, find_most_error(),
+                                              threshold, bench.is_left.data(), place);
+    bench.n_listed = keep_unsure(view(rows), transfer_, threshold, place, n_roughly);
   }
 
   /// Renumber the rows of a subtree: row[i] becomes i.
   void enter_near(const std::uint32_t* row, std::int64_t n) {
-    near_known_.resize(n);
     near_length_.resize(n);
-    for (std::int64_t i = 0; i < n; ++i) {
-      near_known_[i] = known_[row[i]];
-      near_length_[i] = lengths_.length[row[i]];
-    }
-    known_now_ = near_known_.data();
-    length_now_ = near_length_.data();
+    for (std::int64_t i = 0; i < n; ++i) near_length_[i] = lengths_.length[row[i]];
+    length_ = near_length_.data();
   }
 
-  void leave_near() {
-    known_now_ = known_.data();
-    length_now_ = lengths_.length.data();
-  }
+  void leave_near() { length_ = lengths_.length.data(); }
 
  private:
   static double dot(const std::vector<double>& a, const std::vector<double>& b) {
@@ -160,15 +158,40 @@ class Recall {
     for (std::int64_t k = 0; k < terms.size(); ++k) weight[terms.feature[k]] = terms.weight[k];
   }
 
-  KnownRows view(const std::uint32_t* row, std::int64_t n) const {
-    return {known_now_, length_now_, row, n};
+  /// No row has more: most are sure by that, and their lengths need not be looked up.
+  double find_most_error() const { return transfer_.find_error(lengths_.longest); }
+
+  /// List the places of rows that may lie outside of what both classes cover, and of those that
+  /// may bound it.
+  std::int64_t list_roughly(const NodeRows& rows, std::uint32_t* place) const {
+    const auto find_extremes = [&](const float* known, std::int64_t n) {
+      return transfer_.guess(find_known_extremes(known, n));
+    };
+    const Extremes target = find_extremes(rows.known, rows.target.size);
+    const Extremes rest = find_extremes(rows.known + rows.target.size, rows.rest.size);
+    const double error = find_most_error();
+    const double low = std::max(target.min, rest.min) + error;
+    const double high = std::min(target.max, rest.max) - error;
+    return list_outside(rows.known, rows.size(), transfer_, error, low, high, place);
+  }
+
+  /// What both classes cover for sure, by the rows that are listed.
+  Extremes find_sure(const NodeRows& rows, const std::uint32_t* place, std::int64_t n) const {
+    const std::uint32_t* end = place + n;
+    const std::uint32_t* middle = std::lower_bound(place, end, rows.target.size);
+    const Extremes target = bound_guesses(view(rows), transfer_, place, middle - place);
+    const Extremes rest = bound_guesses(view(rows), transfer_, middle, end - middle);
+    return {std::max(target.min, rest.min), std::min(target.max, rest.max)};
+  }
+
+  KnownRows view(const NodeRows& rows) const {
+    return {rows.known, length_, rows.target.row};  // the rest follows the targets
   }
 
   const RowLengths& lengths_;
-  PageVector<float> known_;  // [n_rows] about the middle, on the anchor of the row's node
-  PageVector<float> near_known_, near_length_;
-  float* known_now_ = nullptr;
-  const float* length_now_ = nullptr;
+  PageVector<float> known_;  // [rows of the tree] about the middle, on the anchor of the row's node
+  PageVector<float> near_length_;
+  const float* length_ = nullptr;   // by number of a row
   std::vector<double> new_weight_;  // [width]
   Transfer transfer_{};
 };

@@ -10,7 +10,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <iterator>
 #include <vector>
 
 #include "node.hpp"
@@ -50,15 +49,13 @@ class Slices {
   }
   static constexpr std::int64_t most_rows = 16;  // so few stay in the fastest cache
 
-  /// Take rows out. `known` has the projections of the table's rows.
+  /// Take rows out.
   template <class T>
-  void remove(const Table<T>& table, const NodeRows& rows, const float* known,
-              const StopFlag& stop) {
+  void remove(const Table<T>& table, const NodeRows& rows, const StopFlag& stop) {
     for (std::int64_t i = 0; i < rows.size(); ++i) {
       if (i % 4096 == 0) check_stop(stop);
-      const std::uint32_t number = rows.target.row[i];  // the rest follows the targets
-      const T* row = table.row(number);
-      const std::uint32_t group = find_group(known[number], i < rows.target.size);
+      const T* row = table.row(rows.target.row[i]);  // the rest follows the targets
+      const std::uint32_t group = find_group(rows.known[i], i < rows.target.size);
       add_grouped(&row, nullptr, &group, 1, width(), origin_.data(), true, sums_.data());
     }
   }
@@ -72,19 +69,19 @@ class Slices {
   /// Fill the sums of two children, whose rows are in the slices. Returns false, and does
   /// nothing, if too many rows are on the other side than their slice.
   template <class T>
-  bool divide(const Table<T>& table, const NodeRows& small, const NodeRows& large,
-              const float* known, Moments& smaller, Moments& larger, const StopFlag& stop) const {
+  bool divide(const Table<T>& table, const NodeRows& small, const NodeRows& large, Moments& smaller,
+              Moments& larger, const StopFlag& stop) const {
     constexpr std::int64_t least_gain = 4;  // rows that are not read for each that is
-    const Edge edge = find_edge(small, large, known);
+    const Edge edge = find_edge(small, large);
     if (edge.n_misfits * least_gain > small.size()) return false;
     collect(edge.small_is_low ? 0 : edge.slice, edge.small_is_low ? edge.slice : n_slices, smaller);
     collect(edge.small_is_low ? edge.slice : 0, edge.small_is_low ? n_slices : edge.slice, larger);
-    const auto is_in_small = [&](std::uint32_t row) {
-      return (find(known[row]) < edge.slice) == edge.small_is_low;
+    const auto is_in_small = [&](std::int64_t slice) {
+      return (slice < edge.slice) == edge.small_is_low;
     };
-    const auto is_in_large = [&](std::uint32_t row) { return !is_in_small(row); };
-    move_sums(sum_misfits(table, small, is_in_large, stop), larger, smaller);
-    move_sums(sum_misfits(table, large, is_in_small, stop), smaller, larger);
+    const auto is_in_large = [&](std::int64_t slice) { return !is_in_small(slice); };
+    move_sums(sum_misfits(table, small, edge.n_misfits, is_in_large, stop), larger, smaller);
+    move_sums(sum_misfits(table, large, edge.n_misfits, is_in_small, stop), smaller, larger);
     finish_sums(small, smaller);
     finish_sums(large, larger);
     return true;
@@ -102,7 +99,7 @@ class Slices {
 
   std::int64_t width() const { return static_cast<std::int64_t>(origin_.size()); }
 
-  std::int64_t find(float known) const {
+  std::int32_t find(float known) const {
     // What is not a number belongs to the first one.
     const float place = std::max(0.0f, (known - low_) * per_unit_);
     return static_cast<std::int32_t>(std::min(place, last_));
@@ -120,16 +117,28 @@ class Slices {
       add_group(sums_.data() + 2 * group * width(), group % 2 != 0, moments);
   }
 
-  std::vector<std::int64_t> count_rows(const NodeRows& rows, const float* known) const {
+  /// Call visit(place, slice) for each row of a node.
+  template <class Visit>
+  void visit_rows(const NodeRows& rows, const Visit& visit) const {
+    constexpr std::int64_t piece = 256;
+    std::int32_t slice[piece];  // several are found at once
+    for (std::int64_t begin = 0; begin < rows.size(); begin += piece) {
+      const std::int64_t n = std::min(piece, rows.size() - begin);
+      for (std::int64_t i = 0; i < n; ++i) slice[i] = find(rows.known[begin + i]);
+      for (std::int64_t i = 0; i < n; ++i) visit(begin + i, slice[i]);
+    }
+  }
+
+  std::vector<std::int64_t> count_rows(const NodeRows& rows) const {
     std::vector<std::int64_t> count(n_slices, 0);
-    for (std::int64_t i = 0; i < rows.size(); ++i) ++count[find(known[rows.target.row[i]])];
+    visit_rows(rows, [&](std::int64_t, std::int32_t slice) { ++count[slice]; });
     return count;
   }
 
   /// The edge that the fewest rows of the children are beyond.
-  Edge find_edge(const NodeRows& small, const NodeRows& large, const float* known) const {
-    const std::vector<std::int64_t> n_small = count_rows(small, known);
-    const std::vector<std::int64_t> n_large = count_rows(large, known);
+  Edge find_edge(const NodeRows& small, const NodeRows& large) const {
+    const std::vector<std::int64_t> n_small = count_rows(small);
+    const std::vector<std::int64_t> n_large = count_rows(large);
     std::int64_t small_before = 0, large_before = 0;
     Edge best{0, true, small.size()};
     for (std::int64_t k = 0; k < n_slices; ++k) {
@@ -144,14 +153,15 @@ class Slices {
   }
 
   template <class T, class Test>
-  Moments sum_misfits(const Table<T>& table, const NodeRows& rows, const Test& is_misfit,
-                      const StopFlag& stop) const {
-    std::vector<std::uint32_t> row;
-    const auto list = [&](RowSet part) {
-      std::copy_if(part.row, part.row + part.size, std::back_inserter(row), is_misfit);
-      return static_cast<std::int64_t>(row.size());
-    };
-    const std::int64_t n_targets = list(rows.target), n = list(rows.rest);
+  Moments sum_misfits(const Table<T>& table, const NodeRows& rows, std::int64_t n_most,
+                      const Test& is_misfit, const StopFlag& stop) const {
+    PageVector<std::uint32_t> row(n_most + 1);
+    std::int64_t n_targets = 0, n = 0;
+    visit_rows(rows, [&](std::int64_t i, std::int32_t slice) {
+      row[n] = rows.target.row[i];  // whether it counts is hard to predict
+      n += is_misfit(slice);
+      if (i + 1 == rows.target.size) n_targets = n;
+    });
     Moments moments(width(), false);
     moments.origin.assign(origin_.begin(), origin_.end());
     const RowSet target{row.data(), n_targets, nullptr};

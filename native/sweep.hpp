@@ -38,7 +38,7 @@ class Sweep {
     bool is_target;
     const double* weight;  // [width of the table] to be projected on
     double middle_score;   // taken off the projections
-    float* known;          // by row of the table: gets the projections
+    float* known;          // of each of them: gets the projections
     Slices* slices;        // get the rows; or null
     std::int64_t n_done = 0;
   };
@@ -117,12 +117,9 @@ class Sweep {
     const T* row[Slices::most_rows];
     for (std::int64_t i = 0; i < n; ++i) row[i] = table.row(number[i]);
     double score[Slices::most_rows];
-    float known[Slices::most_rows];
+    float* known = part.known + part.n_done;
     project(row, n, {nullptr, part.weight, table.n_columns, true}, Place::cached, score);
-    for (std::int64_t i = 0; i < n; ++i) {
-      known[i] = remember(score[i] - part.middle_score);
-      part.known[number[i]] = known[i];
-    }
+    for (std::int64_t i = 0; i < n; ++i) known[i] = remember(score[i] - part.middle_score);
     if (part.slices) part.slices->add(row, known, part.is_target, n);
     part.n_done += n;
   }

@@ -15,6 +15,7 @@ struct RowLengths {
   std::vector<double> middle;  // [width of the table]
   double middle_length = 0.0;
   PageVector<float> length;  // [n_rows], rounded up; empty: not measured
+  float longest = 0.0f;
 };
 
 /// A row-major matrix whose rows may be read in whole lanes.

@@ -11,18 +11,20 @@ def in_slices(name: str, old: str, new: str) -> Mutation:
 # fmt: off
 MUTATIONS = (
     in_slices("slices-misfits-of-small",
-              "move_sums(sum_misfits(table, small, is_in_large, stop), larger, smaller);", ""),
+              "move_sums(sum_misfits(table, small, edge.n_misfits, is_in_large, stop), "
+              "larger, smaller);", ""),
     in_slices("slices-misfits-of-large",
-              "move_sums(sum_misfits(table, large, is_in_small, stop), smaller, larger);", ""),
-    in_slices("slices-not-trimmed",
-              "parent.slices->remove(*table_, small, recall_.known(), stop_);", ";"),
+              "move_sums(sum_misfits(table, large, edge.n_misfits, is_in_small, stop), "
+              "smaller, larger);", ""),
+    in_slices("slices-not-trimmed", "parent.slices->remove(*table_, small, stop_);", ";"),
+    in_slices("slices-misfits-all-rest", "if (i + 1 == rows.target.size) n_targets = n;", ""),
     in_slices("slices-kept", "    else\n      parent.slices.reset();", ""),
     in_slices("slices-targets-only", "2 * find(known) + is_target", "2 * find(known) + 1"),
     in_slices("slices-square-not-taken-out", "store(square + j, load(square + j) - x * x);", ""),
     in_slices("sweep-targets-only", "add(row, known, part.is_target, n);",
               "add(row, known, true, n);"),
-    in_slices("sweep-keeps-another", "part.known[number[i]] = known[i];",
-              "part.known[number[i]] = known[0];"),
+    in_slices("sweep-keeps-another", "float* known = part.known + part.n_done;",
+              "float* known = part.known;"),
     in_slices("sweep-without-last-block", "begin < table.n_rows; begin += n_rows",
               "begin + n_rows < table.n_rows; begin += n_rows"),
     in_slices("sweep-other-middle", "remember(score[i] - part.middle_score);",
