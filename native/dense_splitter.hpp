@@ -151,7 +151,7 @@ class DenseSplitter {
 
  private:
   void enter_near(std::uint32_t* row, std::int64_t n, std::size_t level) {
-    if (near_rows_.n_rows < n) near_rows_ = Table<T>(n, all_rows_);
+    near_rows_.make_room(n);
     if (all_weight_) near_weight_.resize(n);
     for (std::int64_t i = 0; i < n; ++i) {
       near_rows_.assign(i, all_rows_.row(row[i]));

@@ -66,6 +66,14 @@ struct Table {
     return i < n_direct ? values + i * stride : tail.data() + (i - n_direct) * width;
   }
 
+  /// Have room for `n` padded rows, to be filled by `assign`: what was there is lost.
+  void make_room(std::int64_t n) {
+    if (n <= n_rows) return;
+    std::vector<T>().swap(tail);  // before more is taken
+    tail.resize(static_cast<std::size_t>(n * width));
+    n_rows = n;
+  }
+
   /// Copy a row of another table.
   void assign(std::int64_t i, const T* row) { std::copy_n(row, width, tail.data() + i * width); }
 };
