@@ -197,6 +197,11 @@ def add_fit_bars(bars: Bars, lines: Lines) -> None:
         bars.at_least(f"fit, synth50k, {model}, 2 threads against 1", divide(one, two), 1.8)
 
 
+def find_memory_excess(line: Line, key: str) -> float:
+    """Return the MB that a fit took beyond the memory that it may take."""
+    return float(line["memory_mb"] - (1.1 * line["X_mb"] + line[key]))
+
+
 def find_memory_share(line: Line, key: str) -> float:
     """Return what a fit took of the memory that it may take: 1.1 X, and the model's size."""
     return float(line["memory_mb"] / (1.1 * line["X_mb"] + line[key]))
@@ -211,10 +216,15 @@ def add_growth_bars(bars: Bars, lines: Lines) -> None:
         name = f"growth over rows in splits times columns, fully grown, {model}: exponent"
         bars.at_most(name, full["work"], 1.1)
         # In small tables, what does not grow with the rows counts.
-        large = [x for depth in (10, None) for x in lines.growth(model, depth) if x["X_mb"] > 100]
+        grown = [x for depth in (10, None) for x in lines.growth(model, depth)]
+        large = [x for x in grown if x["X_mb"] > 100]
         worst = max((find_memory_share(x, "arrays_mb") for x in large), default=None)
         name = f"memory of the fit, growth, X of more than 100 MB, {model}"
         bars.at_most(f"{name}, of 1.1 X and the model's arrays, at worst", worst, 1)
+        name = f"memory of the fit, growth, smaller X, {model}"
+        small = [x for x in grown if x["X_mb"] <= 100]
+        worst = max((find_memory_excess(x, "arrays_mb") for x in small), default=None)
+        bars.at_most(f"{name}, beyond 1.1 X and the model's arrays, in MB, at worst", worst, 0)
 
 
 def add_other_bars(bars: Bars, lines: Lines) -> None:

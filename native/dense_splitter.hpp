@@ -45,7 +45,7 @@ class DenseSplitter {
         all_weight_(weight),
         rules_(rules),
         stop_(stop),
-        near_rows_(0, table),
+        near_rows_(table.n_columns, table.has_missing),
         cutter_(rules),
         recall_(table.lengths) {
     leave_near();
@@ -53,8 +53,8 @@ class DenseSplitter {
 
   const double* weight() const { return weight_; }
 
-  /// What is known of each row of the tree; null if nothing is remembered.
-  float* known() { return recall_.known(); }
+  /// Whether projections of the rows are kept.
+  bool remembers() const { return recall_.is_active(); }
 
   /// Have the root's sums from those of the classes of its rows.
   void start_from(std::shared_ptr<const ClassSums> sums, std::int32_t target) {
@@ -72,7 +72,6 @@ class DenseSplitter {
     } else {
       sum_exactly(*table_, rows, moments, stop_);
     }
-    recall_.begin(rows.size());
     return node;
   }
 

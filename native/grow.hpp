@@ -57,13 +57,13 @@ std::int64_t move_left(Value* value, const std::uint8_t* is_left, std::int64_t n
     std::uint64_t sides;
     std::memcpy(&sides, is_left + begin, step);
     if (sides != all_left && sides != 0) return false;
-    Value moved[step];  // what is moved to the left may overlap
-    std::memcpy(moved, value + begin, sizeof(moved));
-    if (sides == all_left)
-      std::memcpy(value + n_left, moved, sizeof(moved));
-    else
-      std::memcpy(room + n_right, moved, sizeof(moved));
-    (sides == all_left ? n_left : n_right) += step;
+    if (sides == all_left) {
+      std::memmove(value + n_left, value + begin, step * sizeof(Value));
+      n_left += step;
+    } else {
+      std::memcpy(room + n_right, value + begin, step * sizeof(Value));
+      n_right += step;
+    }
     return true;
   };
   // Both sides are written for every value: which one counts is hard to predict.
@@ -116,7 +116,9 @@ class Grower {
         start.weight_sum < 0.0 ? sum_weight(rows.target) + sum_weight(rows.rest) : start.weight_sum;
     min_weight_ = rules_.min_weight_fraction_leaf * weight_sum;
     if (rows.is_mixed()) root.state = splitter_.begin(rows, start.tree_key);
-    if constexpr (requires { splitter_.known(); }) known_ = splitter_.known();
+    if constexpr (requires { splitter_.remembers(); }) {
+      if (rows.is_mixed() && splitter_.remembers()) known_.resize(row.size());
+    }
     wait(std::move(root));
   }
 
@@ -155,11 +157,11 @@ class Grower {
   }
 
  private:
-  NodeRows rows_of(const Waiting& node) const {
+  NodeRows rows_of(const Waiting& node) {
     const double* weight = splitter_.weight();
     return {{row_ + node.begin, node.middle - node.begin, weight},
             {row_ + node.middle, node.end - node.middle, weight},
-            known_ ? known_ + node.begin : nullptr};
+            known_.empty() ? nullptr : known_.data() + node.begin};
   }
 
   static Waiting take_last(std::vector<Waiting>& nodes) {
@@ -258,7 +260,7 @@ class Grower {
     PageVector<std::uint32_t>& room = bench_.number;
     if (static_cast<std::int64_t>(room.size()) < n) room.resize(n);
     const std::int64_t n_left = move_left(row_ + node.begin, is_left, n, room.data());
-    if (known_) move_left(known_ + node.begin, is_left, n, room.data());
+    if (!known_.empty()) move_left(known_.data() + node.begin, is_left, n, room.data());
     return {node.begin + n_left_targets, node.begin + n_left,
             node.begin + n_left + n_targets - n_left_targets};
   }
@@ -283,7 +285,7 @@ class Grower {
   const StopFlag& stop_;
   double min_weight_ = 0.0;  // least weight of a side of a split
   std::uint32_t* row_ = nullptr;
-  float* known_ = nullptr;  // of each row, if the splitter remembers such
+  PageVector<float> known_;  // of each row, if the splitter remembers projections
   Bench& bench_;
   GrownTree tree_;
   std::vector<Waiting> stack_;

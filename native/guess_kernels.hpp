@@ -65,7 +65,8 @@ std::int64_t list_outside(const float* known, std::int64_t n, Transfer transfer,
 std::int64_t mark_below(const float* known, std::int64_t n, Transfer transfer, double error,
                         double threshold, std::uint8_t* is_below, std::uint32_t* place);
 
-/// The least upper and the greatest lower bound of the projections of rows in these places.
+/// The least upper bound, as min, and the greatest lower bound, as max, of the projections of rows
+/// in these places.
 Extremes bound_guesses(KnownRows rows, Transfer transfer, const std::uint32_t* place,
                        std::int64_t n_listed);
 

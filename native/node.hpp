@@ -13,7 +13,7 @@ namespace lhtree {
 struct NodeRows {
   RowSet target;
   RowSet rest;
-  float* known = nullptr;  // what is known of each of them, if anything; see recall.hpp
+  float* known = nullptr;  // of each of them, its projection that was kept last; see recall.hpp
   std::int64_t size() const { return target.size + rest.size; }
   bool is_mixed() const { return target.size > 0 && rest.size > 0; }
 };

@@ -11,6 +11,10 @@
 // nothing but their own side of the split, which is sure: their guess stands for their
 // projection. All others are projected, so every number of the tree is exactly what it
 // would be without.
+//
+// What is known lies in the order of the tree's rows and moves with them. Lengths are those of the
+// table, so they would be read from all over it: rows that are sure by the longest one are passed
+// over first, and few are left whose own length must be looked up.
 #pragma once
 
 #include <algorithm>
@@ -51,10 +55,11 @@ void measure_lengths(Table<T>& table) {
   for (const double value : middle) middle_length += value * value;
   middle_length = std::sqrt(middle_length);
   length.resize(table.n_rows);
+  longest = 0.0f;
   for (std::int64_t i = 0; i < table.n_rows; ++i) {
     const T* row = table.row(i);
     measure_rows(&row, 1, middle.data(), table.n_columns, &length[i]);
-    longest = length[i] <= longest ? longest : length[i];
+    longest = length[i] <= longest ? longest : length[i];  // not a number, if they all are
   }
 }
 
@@ -77,11 +82,6 @@ class Recall {
 
   bool is_active() const { return !lengths_.length.empty(); }
 
-  /// Have room for what is to be known of so many rows.
-  void begin(std::int64_t n_rows) {
-    if (is_active()) known_.resize(n_rows);
-  }
-
   /// From now on projections on these weights are known; `anchor` gets the weights. Returns the
   /// projection of the middle, which is taken off what is kept.
   double start(const Terms& terms, std::vector<double>& anchor) const {
@@ -89,9 +89,6 @@ class Recall {
     spread(terms, anchor);
     return dot(anchor, lengths_.middle);
   }
-
-  /// Of each row of the tree, in its order: the projection that was kept last.
-  float* known() { return is_active() ? known_.data() : nullptr; }
 
   /// Whether projections on the weights of the terms follow from those on the weights of `anchor`:
   /// they must not differ too much.
@@ -122,7 +119,7 @@ class Recall {
     bench.number.resize(rows.size());
     std::uint32_t* place = bench.number.data();
     const std::int64_t n_roughly = list_roughly(rows, place);
-    const auto [low, high] = find_sure(rows, place, n_roughly);
+    const auto [low, high] = find_cover(rows, place, n_roughly);
     bench.n_listed = keep_outside(view(rows), transfer_, low, high, place, n_roughly);
     return bench.n_listed <= rows.size() / 2;
   }
@@ -161,8 +158,8 @@ class Recall {
   /// No row has more: most are sure by that, and their lengths need not be looked up.
   double find_most_error() const { return transfer_.find_error(lengths_.longest); }
 
-  /// List the places of rows that may lie outside of what both classes cover, and of those that
-  /// may bound it.
+  /// List the places of all rows that may lie outside of what both classes cover. Those that bound
+  /// it are among them: no bound is further from the extreme of the guesses than the most error.
   std::int64_t list_roughly(const NodeRows& rows, std::uint32_t* place) const {
     const auto find_extremes = [&](const float* known, std::int64_t n) {
       return transfer_.guess(find_known_extremes(known, n));
@@ -175,8 +172,13 @@ class Recall {
     return list_outside(rows.known, rows.size(), transfer_, error, low, high, place);
   }
 
-  /// What both classes cover for sure, by the rows that are listed.
-  Extremes find_sure(const NodeRows& rows, const std::uint32_t* place, std::int64_t n) const {
+  /// What both classes cover for sure.
+  struct Cover {
+    double low, high;
+  };
+
+  /// Find it from the rows that are listed.
+  Cover find_cover(const NodeRows& rows, const std::uint32_t* place, std::int64_t n) const {
     const std::uint32_t* end = place + n;
     const std::uint32_t* middle = std::lower_bound(place, end, rows.target.size);
     const Extremes target = bound_guesses(view(rows), transfer_, place, middle - place);
@@ -189,7 +191,6 @@ class Recall {
   }
 
   const RowLengths& lengths_;
-  PageVector<float> known_;  // [rows of the tree] about the middle, on the anchor of the row's node
   PageVector<float> near_length_;
   const float* length_ = nullptr;   // by number of a row
   std::vector<double> new_weight_;  // [width]

@@ -93,9 +93,10 @@ struct Split {
 /// Where nodes are split, one at a time: growers that take turns share it.
 struct Bench {
   Split split;
-  PageVector<std::uint8_t> is_left;  // which side of the split each row of the node is on
-  // Places in the node of rows to be projected, until a split is found; then the rows that go to
-  // the right. Two arrays would take memory in large nodes.
+  PageVector<std::uint8_t> is_left;  // 1: the row goes to the left of the split, 0: to the right
+  // Places in the node of rows to be projected, until a split is found; then what goes to the
+  // right: the rows, and after them the bits of what is known of them. More arrays would take
+  // memory in large nodes.
   PageVector<std::uint32_t> number;
   std::int64_t n_listed = 0;  // such places
 

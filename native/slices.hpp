@@ -8,6 +8,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cassert>
 #include <cmath>
 #include <cstdint>
 #include <vector>
@@ -155,13 +156,14 @@ class Slices {
   template <class T, class Test>
   Moments sum_misfits(const Table<T>& table, const NodeRows& rows, std::int64_t n_most,
                       const Test& is_misfit, const StopFlag& stop) const {
-    PageVector<std::uint32_t> row(n_most + 1);
+    PageVector<std::uint32_t> row(n_most + 1);  // the one after the last is written, too
     std::int64_t n_targets = 0, n = 0;
     visit_rows(rows, [&](std::int64_t i, std::int32_t slice) {
       row[n] = rows.target.row[i];  // whether it counts is hard to predict
       n += is_misfit(slice);
       if (i + 1 == rows.target.size) n_targets = n;
     });
+    assert(n <= n_most);
     Moments moments(width(), false);
     moments.origin.assign(origin_.begin(), origin_.end());
     const RowSet target{row.data(), n_targets, nullptr};

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cassert>
 #include <cstdint>
 #include <vector>
 
@@ -50,16 +51,15 @@ struct Table {
       std::copy_n(values + (n_direct + i) * n_columns, n_columns, tail.data() + i * width);
   }
 
-  /// Room for `n_rows` padded rows like those of `other`, to be filled by `assign`.
-  Table(std::int64_t n_rows, const Table& other)
+  /// A table of no rows yet, see make_room.
+  Table(std::int64_t n_columns, bool has_missing)
       : values(nullptr),
-        n_rows(n_rows),
-        n_columns(other.n_columns),
-        width(other.width),
-        stride(other.width),
+        n_rows(0),
+        n_columns(n_columns),
+        width(padded(n_columns)),
+        stride(width),
         n_direct(0),
-        has_missing(other.has_missing),
-        tail(static_cast<std::size_t>(n_rows * other.width)) {}
+        has_missing(has_missing) {}
 
   /// First column of a row; `width` columns may be read.
   const T* row(std::int64_t i) const {
@@ -68,6 +68,7 @@ struct Table {
 
   /// Have room for `n` padded rows, to be filled by `assign`: what was there is lost.
   void make_room(std::int64_t n) {
+    assert(n_direct == 0);
     if (n <= n_rows) return;
     std::vector<T>().swap(tail);  // before more is taken
     tail.resize(static_cast<std::size_t>(n * width));

@@ -40,6 +40,12 @@ def make_outliers(rng):
     return X, y
 
 
+def make_one_long_row(rng):
+    X, y = make_normal(rng)
+    X[7] *= 1e45  # its length is beyond single precision, so the longest row makes none sure
+    return X, y
+
+
 def make_huge(rng):
     X, y = make_normal(rng)
     return X * 1e60, y  # lengths are beyond single precision
@@ -61,8 +67,8 @@ def make_noise(rng):
 
 
 MAKERS = [
-    make_normal, make_distant, make_integers, make_repeated, make_outliers, make_huge, make_long,
-    make_tiny, make_noise,
+    make_normal, make_distant, make_integers, make_repeated, make_outliers, make_one_long_row,
+    make_huge, make_long, make_tiny, make_noise,
 ]  # fmt: skip
 
 

@@ -111,8 +111,7 @@ MUTATIONS = (
     # Left or right.
     in_core("left-in-training", "side[i] = score[i] < threshold;",
             "side[i] = score[i] <= threshold;"),
-    in_core("moved-together", "(sides == all_left ? n_left : n_right) += step;",
-            "(sides == all_left ? n_left : n_right) += step - 1;"),
+    in_core("moved-together", "n_right += step;", "n_right += step - 1;"),
     in_core("left-in-answers", "is_left = score[k] < threshold",
             "is_left = score[k] <= threshold"),
     in_core("distance-of-other-row", "shorten(answers.distance[row[k]], gap_[k]);",
