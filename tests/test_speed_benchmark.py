@@ -96,7 +96,8 @@ def test_the_page_says_which_bars_hold(tmp_path):
         job = speed_jobs.make_job(
             "growth", "synth50k", "LHT paper", 1, rows=n, columns=50, depth=10
         )
-        line = make_line(job, fit_s=(n / 1e5) ** 1.5, rows_in_splits=9.0 * n, X_mb=1, memory_mb=2)
+        memory = {"X_mb": 1, "memory_mb": 2, "arrays_mb": 0.5}
+        line = make_line(job, fit_s=(n / 1e5) ** 1.5, rows_in_splits=9.0 * n, **memory)
         found.append({**line, "depth": 7})
     lines, out = tmp_path / "lines.jsonl", tmp_path / "speed.md"
     lines.write_text("".join(json.dumps(line) + "\n" for line in found))
@@ -107,6 +108,7 @@ def test_the_page_says_which_bars_hold(tmp_path):
     assert "growth over rows, depth 10, LHT paper: exponent | at most 1.1 | 1.5 | falls" in page
     assert "LHT paper, of 1.1 X and its pickle | at most 1 | 1.09 | falls short |" in page
     assert "LHT paper, of 1.1 X and the model's arrays | at most 1 | 0.92 | holds |" in page
+    assert "LHT paper, beyond 1.1 X and the model's arrays, in MB, at worst | at most 0 |" in page
     assert "LHT paper: times smaller than RF's | at least 4 | 2 | falls short |" in page
     assert "MNIST, paper settings, 2 threads, against LightGBM | at least 1 |  | not me" in page
     assert "| synth50k | 1 | **2** |  | 15 |  |  |  | 5 |  | > limit |" in page
