@@ -55,14 +55,17 @@ LHTREE_INLINE void project_filled(const T* const* row, std::int64_t n_rows, Form
     score[i] = project_dense_filled(row[i], form, last, last_center);
 }
 
-/// Several rows at once hide the latency of the additions.
-template <int n_rows, class T>
+/// Several rows at once hide the latency of the additions. Rows that are `ahead` of them, if it is
+/// not zero, are asked for meanwhile: line by line, or wide rows would have to wait for each other.
+template <int n_rows, int ahead = 0, class T>
 LHTREE_INLINE void project_dense(const T* const* row, FormView form, Lanes last, double* score) {
   Lanes sum[n_rows];
   for (int i = 0; i < n_rows; ++i) sum[i] = fill(0.0);
   const std::int64_t n_whole = form.n_terms / lane_count * lane_count;
   for (std::int64_t column = 0; column < n_whole; column += lane_count) {
     const Lanes weight = load(form.weight + column);
+    if constexpr (ahead > 0)
+      for (int i = 0; i < n_rows; ++i) prefetch_line(row[i + ahead] + column);
     for (int i = 0; i < n_rows; ++i) sum[i] = sum[i] + weight * load(row[i] + column);
   }
   if (n_whole < form.n_terms)
@@ -127,12 +130,10 @@ LHTREE_INLINE void project_all(const T* const* row, std::int64_t n_rows, FormVie
   Lanes last = fill(0.0);
   if (form.n_terms % lane_count)
     last = load_last(form, form.weight, form.n_terms / lane_count * lane_count);
-  for (; i + 4 <= n_rows; i += 4) {
-    if (place == Place::scattered)
-      for (std::int64_t k = i + 8; k < std::min(i + 12, n_rows); ++k)
-        prefetch(row[k], form.n_terms);
-    project_dense<4>(row + i, form, last, score + i);
-  }
+  constexpr int ahead = 8;
+  if (place == Place::scattered)
+    for (; i + 4 + ahead <= n_rows; i += 4) project_dense<4, ahead>(row + i, form, last, score + i);
+  for (; i + 4 <= n_rows; i += 4) project_dense<4>(row + i, form, last, score + i);
   if (i + 2 <= n_rows) {
     project_dense<2>(row + i, form, last, score + i);
     i += 2;
