@@ -78,11 +78,11 @@ def make_table(header: list[str], rows: Iterable[list[str]]) -> str:
     return "\n".join("| " + " | ".join(row) + " |" for row in (header, marks, *rows))
 
 
-def format_number(value: float | None) -> str:
-    """Return three digits of a number."""
+def format_number(value: float | None, n_digits: int = 3) -> str:
+    """Return the first digits of a number."""
     if value is None:
         return ""
-    return f"{value:.0f}" if value >= 100 else f"{value:.3g}"
+    return f"{value:.0f}" if value >= 10**n_digits / 10 else f"{value:.{n_digits}g}"
 
 
 def make_model_table(
@@ -147,7 +147,8 @@ class Bars:
     def add(self, what: str, asked: str, value: float | None, holds: bool | None) -> None:
         """Add a bar; a value of None was not measured."""
         verdict = "not measured" if value is None else "holds" if holds else "falls short"
-        self.rows.append([what, asked, format_number(value), verdict])
+        # One more digit than elsewhere: what falls just short must not look as if it held.
+        self.rows.append([what, asked, format_number(value, 4), verdict])
 
     def at_least(self, what: str, value: float | None, least: float) -> None:
         """Add a ratio that is to be at least `least`."""
