@@ -100,7 +100,7 @@ def make_model_table(
         for i, (model, value) in enumerate(zip(ALL, values, strict=True)):
             if value is not None and value == best(known):
                 texts[i] = f"**{texts[i]}**"
-            elif is_over(name, model, n):
+            elif value is None and is_over(name, model, n):  # in every round
                 texts[i] = "> limit"
         return [name, str(n), *texts]
 
