@@ -34,7 +34,7 @@ nb::dict grow(const Input<T, 2>& X, const Input<std::int32_t, 1>& code,
   {
     nb::gil_scoped_release unlocked;
     // Checks of the labels copied them, 2 % of a table of 50 columns, which the allocator keeps.
-    constexpr std::size_t large = 1 << 24;  // bytes
+    constexpr std::size_t large = 1 << 20;  // bytes
     if (X.size() * sizeof(T) >= large) trim_heap();
     const bool has_missing = !is_finite(X.data(), X.size());
     if (plan.by_columns)
@@ -100,7 +100,7 @@ std::pair<Output<std::uint64_t, 2>, Output<std::int64_t, 1>> find_left_out(
         n_members, n_threads,
         [&](std::int64_t member, const StopFlag& stop) {
           for (const std::uint32_t i :
-               draw_rows(seed, member, n_rows, n_draws, bootstrap, stop).row)
+               draw_rows(seed, member, n_rows, n_draws, bootstrap, {}, stop).row)
             word[member * n_words + i / 64] &= ~(std::uint64_t{1} << (i % 64));
         },
         poll);

@@ -45,6 +45,7 @@ class DenseSplitter {
         all_weight_(weight),
         rules_(rules),
         stop_(stop),
+        n_near_(count_near(table)),
         near_rows_(table.n_columns, table.has_missing),
         cutter_(rules),
         recall_(table.lengths) {
@@ -78,11 +79,9 @@ class DenseSplitter {
   /// Once a node's rows fit into a fast cache they are copied side by side, and its
   /// whole subtree, which is finished before any other node, works on the copy.
   void enter(const Pending<State>& node, std::uint32_t* row, std::size_t level) {
-    constexpr std::int64_t near_bytes = 1 << 19;  // half of a common second-level cache
     if (is_near_ && level < near_level_) leave_near();
     const std::int64_t n = node.end - node.begin;
-    const std::int64_t n_bytes = n * all_rows_.width * static_cast<std::int64_t>(sizeof(T));
-    if (!is_near_ && node.state && n_bytes <= near_bytes) enter_near(row + node.begin, n, level);
+    if (!is_near_ && node.state && n <= n_near_) enter_near(row + node.begin, n, level);
   }
 
   /// Whether the node's rows had better be projected by a sweep.
@@ -110,6 +109,10 @@ class DenseSplitter {
   bool choose(const NodeRows& rows, State& node, std::uint64_t, double min_weight, Bench& bench) {
     if (!weigh_node(rows, *node, bench.split.terms)) return false;
     if (recall_.guess(rows, node->anchor, bench)) return cut_guessed(rows, min_weight, bench);
+    if (recall_.is_active() && rows.size() > most_scores) {
+      remember_all(rows, *node, bench.split.terms);
+      if (recall_.guess(rows, node->anchor, bench)) return cut_guessed(rows, min_weight, bench);
+    }
     project_all(rows, *node, bench.split);
     if (!cutter_.cut(rows, min_weight, bench.split)) return false;
     bench.divide(bench.split.score.data(), rows.size());
@@ -149,6 +152,15 @@ class DenseSplitter {
   }
 
  private:
+  /// Half of a common second-level cache, but a small part of the table. One that stays in the
+  /// last cache is read from there as fast.
+  static std::int64_t count_near(const Table<T>& table) {
+    constexpr std::int64_t small_table = 1 << 24, near_bytes = 1 << 19, table_part = 32;
+    const std::int64_t row_bytes = table.width * static_cast<std::int64_t>(sizeof(T));
+    const std::int64_t n_bytes = table.n_rows * row_bytes;
+    return n_bytes < small_table ? 0 : std::min(near_bytes, n_bytes / table_part) / row_bytes;
+  }
+
   void enter_near(std::uint32_t* row, std::int64_t n, std::size_t level) {
     near_rows_.make_room(n);
     if (all_weight_) near_weight_.resize(n);
@@ -270,6 +282,20 @@ class DenseSplitter {
     return true;
   }
 
+  /// Know the projections on the weights of the split, and keep no others: for nodes whose exact
+  /// projections would take much memory.
+  void remember_all(const NodeRows& rows, DenseNode& node, const Terms& terms) {
+    node.slices.reset();  // they were laid by what was known so far
+    const double middle_score = recall_.start(terms, node.anchor);
+    double score[piece];
+    for (std::int64_t begin = 0; begin < rows.size(); begin += piece) {
+      const std::int64_t n = std::min(piece, rows.size() - begin);
+      project_part({rows.target.row + begin, n, nullptr}, view(terms), score);
+      for (std::int64_t i = 0; i < n; ++i)
+        rows.known[begin + i] = remember(score[i] - middle_score);
+    }
+  }
+
   void project_all(const NodeRows& rows, DenseNode& node, Split& split) {
     const FormView form = view(split.terms);
     split.score.resize(rows.size());
@@ -327,12 +353,14 @@ class DenseSplitter {
     return std::make_unique<Slices>(sample, node.moments.origin);
   }
 
-  static constexpr std::int64_t piece = 256;  // rows that are projected in one go
+  static constexpr std::int64_t piece = 256;         // rows that are projected in one go
+  static constexpr std::int64_t most_scores = 4096;  // that are kept if it can be helped
 
   const Table<T>& all_rows_;
   const double* all_weight_;  // [n_rows of the table] or null
   const Rules& rules_;
   const StopFlag& stop_;
+  std::int64_t n_near_;  // rows of the largest node that is copied
   Table<T> near_rows_;
   std::vector<double> near_weight_;
   bool is_near_ = false;

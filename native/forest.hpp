@@ -17,6 +17,7 @@
 #include "parallel.hpp"
 #include "random.hpp"
 #include "sampled_splitter.hpp"
+#include "spares.hpp"
 #include "sparse_splitter.hpp"
 #include "tree.hpp"
 
@@ -68,47 +69,40 @@ inline PageVector<double> weigh_rows(const Labels& labels, const Draw& draw, con
   return weight;
 }
 
-/// Rows of a tree: those of its class first, each side in its order.
-struct TreeRows {
-  PageVector<std::uint32_t> row;
-  std::int64_t n_targets;
-
-  TreeRows(PageVector<std::uint32_t> row, std::int64_t n_targets)
-      : row(std::move(row)), n_targets(n_targets) {}
-
-  TreeRows(const Labels& labels, std::int32_t target, const PageVector<std::uint32_t>& rows)
-      : row(rows.size()) {
-    const auto is_target = [&](std::uint32_t i) { return labels.code[i] == target; };
-    const auto middle = std::copy_if(rows.begin(), rows.end(), row.begin(), is_target);
-    std::remove_copy_if(rows.begin(), rows.end(), middle, is_target);
-    n_targets = middle - row.begin();
-  }
-};
+/// Have the rows of a member as those of a tree: its class first, each side in its order.
+inline void sort_rows(const Labels& labels, std::int32_t target,
+                      const PageVector<std::uint32_t>& member, TreeRows& tree) {
+  tree.row.resize(member.size());
+  const auto is_target = [&](std::uint32_t i) { return labels.code[i] == target; };
+  const auto middle = std::copy_if(member.begin(), member.end(), tree.row.begin(), is_target);
+  std::remove_copy_if(member.begin(), member.end(), middle, is_target);
+  tree.n_targets = middle - tree.row.begin();
+}
 
 /// Call use(make) with a function that makes what splits nodes of such a table: one by rows grows
 /// from all columns, one by columns from few.
 template <class T, class Use>
 void with_maker(const Table<T>& table, const Use& use) {
-  use([&](const double* weight, const Rules& rules, const StopFlag& stop) {
+  use([&](const double* weight, const Rules& rules, Bench&, const StopFlag& stop) {
     return DenseSplitter<T>(table, weight, rules, stop);
   });
 }
 
 template <class T, class Use>
 void with_maker(const ColumnTable<T>& table, const Use& use) {
-  use([&](const double* weight, const Rules& rules, const StopFlag& stop) {
-    return SampledSplitter(ColumnReader<T>(table), weight, rules, stop);
+  use([&](const double* weight, const Rules& rules, Bench& bench, const StopFlag& stop) {
+    return SampledSplitter(ColumnReader<T>(table), weight, rules, bench.columns, stop);
   });
 }
 
 template <class Use>
 void with_maker(const SparseTable& table, const Use& use) {
   if (table.by_columns)
-    use([&](const double* weight, const Rules& rules, const StopFlag& stop) {
-      return SampledSplitter(SparseReader(table), weight, rules, stop);
+    use([&](const double* weight, const Rules& rules, Bench& bench, const StopFlag& stop) {
+      return SampledSplitter(SparseReader(table), weight, rules, bench.columns, stop);
     });
   else
-    use([&](const double* weight, const Rules& rules, const StopFlag& stop) {
+    use([&](const double* weight, const Rules& rules, Bench&, const StopFlag& stop) {
       return SparseSplitter(table, weight, rules, stop);
     });
 }
@@ -126,12 +120,12 @@ struct Growth {
          Bench& bench, const StopFlag& stop)
       : rules(its_rules),
         rows(std::move(its_rows)),
-        splitter(make(weight, rules, stop)),
+        splitter(make(weight, rules, bench, stop)),
         grower(splitter, rules, stop, bench) {}
   Growth(const Growth&) = delete;
   Growth& operator=(const Growth&) = delete;
 
-  void begin(const Start& start) { grower.begin(rows.row, rows.n_targets, start); }
+  void begin(const Start& start) { grower.begin(rows, start); }
 };
 
 /// Split the large nodes of trees that grow side by side, if their splitters know such.
@@ -161,6 +155,7 @@ class ForestGrower {
 
   Forest grow(std::int64_t n_threads, const Poll& poll) {
     const std::vector<Group> groups = group_trees(n_threads);
+    n_waiting_ = static_cast<std::int64_t>(groups.size());
     std::atomic<std::int64_t> n_grown{0};
     run_tasks(
         static_cast<std::int64_t>(groups.size()), n_threads,
@@ -208,34 +203,43 @@ class ForestGrower {
   }
 
   void grow_group(Group group, const StopFlag& stop) {
+    --n_waiting_;
     const std::int64_t step = group.begin / n_member_trees_, member = plan_.first_member + step;
+    Bench bench = benches_.take();
     Draw draw = draw_rows(plan_.seed, member, static_cast<std::uint32_t>(table_.n_rows),
-                          plan_.n_draws, plan_.bootstrap, stop);
+                          plan_.n_draws, plan_.bootstrap, std::move(bench.number), stop);
     const PageVector<double> weight = weigh_rows(labels_, draw, plan_, table_.n_rows);
     Rules rules = plan_.rules;
     rules.beta = plan_.beta[step];
     with_maker(table_, [&](const auto& make) {
-      Bench bench;
-      std::deque<Growth<decltype(make(weight.data(), rules, stop))>> growths;
+      std::deque<Growth<decltype(make(weight.data(), rules, bench, stop))>> growths;
       for (std::int64_t number = group.begin; number < group.end; ++number) {
         const std::int32_t target = plan_.target[number % n_member_trees_];
-        auto& growth =
-            growths.emplace_back(rules, TreeRows(labels_, target, draw.row),
-                                 weight.empty() ? nullptr : weight.data(), make, bench, stop);
+        TreeRows rows = rows_.take();
+        sort_rows(labels_, target, draw.row, rows);
+        auto& growth = growths.emplace_back(
+            rules, std::move(rows), weight.empty() ? nullptr : weight.data(), make, bench, stop);
         share_sums(growth.splitter, step, target, draw.row, stop);
         const std::uint64_t key =
             tree_key(member_key(plan_.seed, member), static_cast<std::uint64_t>(target));
         growth.begin(Start{key, key});
       }
-      draw = {};  // its memory may be used
+      bench.number = std::move(draw.row);  // its memory may be used
       split_large(table_, growths, stop);
       for (std::int64_t number = group.begin; number < group.end; ++number) {
         GrownTree tree = growths.front().grower.finish(writer_.take_room());
+        put_away(std::move(growths.front().rows), rows_);
         growths.pop_front();
-        if (growths.empty()) bench = {};  // the forest is largest when the last tree is written
+        if (growths.empty()) put_away(std::move(bench), benches_);
         writer_.add(number, std::move(tree));
       }
     });
+  }
+
+  /// The forest is largest when the last tree is written: nothing is kept then.
+  template <class Thing>
+  void put_away(Thing thing, Spares<Thing>& spares) {
+    if (n_waiting_ > 0) spares.give(std::move(thing));
   }
 
   /// Have a splitter that sums all columns start from sums by class, where other trees of the
@@ -260,6 +264,9 @@ class ForestGrower {
   std::int64_t n_member_trees_;
   MemberSums sums_;
   ForestWriter writer_;
+  Spares<Bench> benches_;
+  Spares<TreeRows> rows_;
+  std::atomic<std::int64_t> n_waiting_{0};  // groups that no thread has begun
 };
 
 template <class AnyTable>
@@ -279,7 +286,7 @@ struct Branch {
 template <class AnyTable>
 GrownTree grow_branch(const AnyTable& table, const std::uint32_t* row, const double* weight,
                       const Branch& branch, Rules rules, GrownTree room, const StopFlag& stop) {
-  TreeRows rows({row + branch.begin, row + branch.end}, branch.middle - branch.begin);
+  TreeRows rows{{row + branch.begin, row + branch.end}, {}, branch.middle - branch.begin};
   PageVector<double> table_weight(weight ? table.n_rows : 0);
   for (std::int64_t i = branch.begin; weight && i < branch.end; ++i)
     table_weight[row[i]] = weight[i];
@@ -287,7 +294,7 @@ GrownTree grow_branch(const AnyTable& table, const std::uint32_t* row, const dou
   GrownTree tree;
   with_maker(table, [&](const auto& make) {
     Bench bench;
-    std::deque<Growth<decltype(make(weight, rules, stop))>> growths;
+    std::deque<Growth<decltype(make(weight, rules, bench, stop))>> growths;
     auto& growth = growths.emplace_back(rules, std::move(rows),
                                         weight ? table_weight.data() : nullptr, make, bench, stop);
     growth.begin(branch.start);

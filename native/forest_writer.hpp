@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "pages.hpp"
+#include "spares.hpp"
 #include "tree.hpp"
 
 namespace lhtree {
@@ -26,7 +27,9 @@ struct Forest {
   PageVector<std::int32_t> target, n_terms;
   PageVector<std::int32_t> feature;         // empty if all columns have short numbers
   PageVector<std::uint16_t> short_feature;  // empty otherwise
-  PageVector<double> weight, center, deviation, share;
+  PageVector<double> weight, center, share;
+  PageVector<double> deviation;                  // empty as long as all have the digits of floats
+  PageVector<float> short_deviation;             // empty otherwise
   PageVector<double> threshold, norm, extremes;  // of the splits alone
   PageVector<std::uint32_t> n_samples;
   PageVector<double> weight_sum;  // empty as long as every row counts once
@@ -47,22 +50,17 @@ class ForestWriter {
     waiting_[number] = std::move(tree);
     while (next_ < waiting_.size() && !waiting_[next_].node.empty()) {
       GrownTree ready = std::exchange(waiting_[next_], {});
+      if (has_short_deviations_ && !fit_floats(ready.deviation)) widen_deviations();
       make_room(ready);
       append(ready, target_[next_ % target_.size()]);
       ++next_;
       ready.clear();
-      spare_.push_back(std::move(ready));
+      rooms_.give(std::move(ready));
     }
   }
 
   /// An empty tree, with the memory of one that has been written if there is one.
-  GrownTree take_room() {
-    const std::lock_guard lock(mutex_);
-    if (spare_.empty()) return {};
-    GrownTree room = std::move(spare_.back());
-    spare_.pop_back();
-    return room;
-  }
+  GrownTree take_room() { return rooms_.take(); }
 
   /// The arrays of all trees.
   Forest finish() { return std::move(forest_); }
@@ -78,7 +76,11 @@ class ForestWriter {
     make_room(n_splits, forest_.threshold, forest_.norm);
     make_room(4 * n_splits, forest_.extremes);
     const std::size_t n_before = forest_.weight.capacity();
-    make_room(n_terms, forest_.weight, forest_.center, forest_.deviation);
+    make_room(n_terms, forest_.weight, forest_.center);
+    if (has_short_deviations_)
+      make_room(n_terms, forest_.short_deviation);
+    else
+      make_room(n_terms, forest_.deviation);
     if (forest_.weight.capacity() > n_before) use_large_pages(forest_.weight);
     std::size_t n_listed = 0;
     for (const Node& node : tree.node) n_listed += is_dense(node) ? 0 : node.n_terms;
@@ -107,6 +109,18 @@ class ForestWriter {
     }
   }
 
+  static bool fit_floats(const PageVector<double>& values) {
+    return std::all_of(values.begin(), values.end(), [](double value) {
+      return static_cast<double>(static_cast<float>(value)) == value;
+    });
+  }
+
+  void widen_deviations() {
+    has_short_deviations_ = false;
+    forest_.deviation.assign(forest_.short_deviation.begin(), forest_.short_deviation.end());
+    PageVector<float>().swap(forest_.short_deviation);
+  }
+
   bool is_dense(const Node& node) const { return node.n_terms == n_features_; }
   bool has_short_features() const { return n_features_ <= std::int64_t{1} << 16; }
 
@@ -125,7 +139,10 @@ class ForestWriter {
     const auto is_listed = [&](const Node& node) { return !is_dense(node); };
     append_terms(tree.node, order, is_any, tree.weight, forest_.weight);
     append_terms(tree.node, order, is_any, tree.center, forest_.center);
-    append_terms(tree.node, order, is_any, tree.deviation, forest_.deviation);
+    if (has_short_deviations_)
+      append_terms(tree.node, order, is_any, tree.deviation, forest_.short_deviation);
+    else
+      append_terms(tree.node, order, is_any, tree.deviation, forest_.deviation);
     if (has_short_features())
       append_terms(tree.node, order, is_listed, tree.feature, forest_.short_feature);
     else
@@ -162,10 +179,11 @@ class ForestWriter {
 
   std::vector<std::int32_t> target_;
   std::int64_t n_features_;
+  Spares<GrownTree> rooms_;         // empty trees
   std::mutex mutex_;                // guards all below
   std::vector<GrownTree> waiting_;  // trees that others still have to precede
-  std::vector<GrownTree> spare_;    // empty trees whose memory may be used again
   std::size_t next_ = 0;            // the tree to be written next
+  bool has_short_deviations_ = true;
   Forest forest_;
 };
 

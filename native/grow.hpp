@@ -105,19 +105,22 @@ class Grower {
   Grower(Splitter& splitter, const Rules& rules, const StopFlag& stop, Bench& bench)
       : splitter_(splitter), rules_(rules), stop_(stop), bench_(bench) {}
 
-  /// Begin with the root. The rows, targets first, must stay where they are.
-  void begin(PageVector<std::uint32_t>& row, std::int64_t n_targets, const Start& start) {
-    row_ = row.data();
+  /// Begin with the root. The rows must stay where they are.
+  void begin(TreeRows& tree_rows, const Start& start) {
+    row_ = tree_rows.row.data();
     tree_.node.emplace_back();
-    const auto n_rows = static_cast<std::int64_t>(row.size());
-    Waiting root{0, start.depth, start.key, 0, n_targets, n_rows, {}};
+    const auto n_rows = static_cast<std::int64_t>(tree_rows.row.size());
+    Waiting root{0, start.depth, start.key, 0, tree_rows.n_targets, n_rows, {}};
     const NodeRows rows = rows_of(root);
     const double weight_sum =
         start.weight_sum < 0.0 ? sum_weight(rows.target) + sum_weight(rows.rest) : start.weight_sum;
     min_weight_ = rules_.min_weight_fraction_leaf * weight_sum;
     if (rows.is_mixed()) root.state = splitter_.begin(rows, start.tree_key);
     if constexpr (requires { splitter_.remembers(); }) {
-      if (rows.is_mixed() && splitter_.remembers()) known_.resize(row.size());
+      if (rows.is_mixed() && splitter_.remembers()) {
+        tree_rows.known.resize(n_rows);
+        known_ = tree_rows.known.data();
+      }
     }
     wait(std::move(root));
   }
@@ -161,7 +164,7 @@ class Grower {
     const double* weight = splitter_.weight();
     return {{row_ + node.begin, node.middle - node.begin, weight},
             {row_ + node.middle, node.end - node.middle, weight},
-            known_.empty() ? nullptr : known_.data() + node.begin};
+            known_ ? known_ + node.begin : nullptr};
   }
 
   static Waiting take_last(std::vector<Waiting>& nodes) {
@@ -260,7 +263,7 @@ class Grower {
     PageVector<std::uint32_t>& room = bench_.number;
     if (static_cast<std::int64_t>(room.size()) < n) room.resize(n);
     const std::int64_t n_left = move_left(row_ + node.begin, is_left, n, room.data());
-    if (!known_.empty()) move_left(known_.data() + node.begin, is_left, n, room.data());
+    if (known_) move_left(known_ + node.begin, is_left, n, room.data());
     return {node.begin + n_left_targets, node.begin + n_left,
             node.begin + n_left + n_targets - n_left_targets};
   }
@@ -285,7 +288,7 @@ class Grower {
   const StopFlag& stop_;
   double min_weight_ = 0.0;  // least weight of a side of a split
   std::uint32_t* row_ = nullptr;
-  PageVector<float> known_;  // of each row, if the splitter remembers projections
+  float* known_ = nullptr;  // of each row, if the splitter remembers projections
   Bench& bench_;
   GrownTree tree_;
   std::vector<Waiting> stack_;

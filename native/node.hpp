@@ -18,6 +18,13 @@ struct NodeRows {
   bool is_mixed() const { return target.size > 0 && rest.size > 0; }
 };
 
+/// The rows of a tree, targets first, and what is known of each, if it is kept; nodes have parts.
+struct TreeRows {
+  PageVector<std::uint32_t> row;
+  PageVector<float> known;
+  std::int64_t n_targets = 0;
+};
+
 /// A node that waits to be looked at. What its splitter knows of it is in `state`.
 template <class State>
 struct Pending {

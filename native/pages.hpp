@@ -76,7 +76,7 @@ struct PageAllocator {
 #endif
 #endif
 
-  static bool is_large(std::size_t n) { return n * sizeof(T) >= std::size_t{1} << 18; }
+  static bool is_large(std::size_t n) { return n * sizeof(T) >= std::size_t{1} << 16; }
 };
 
 template <class T>

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cstdint>
 #include <numeric>
 #include <utility>
@@ -55,11 +56,13 @@ struct DrawLimit {
 
 /// The limit of the `n_draws` < `n_rows` smallest hashes; on equal hashes the lower row.
 ///
-/// Hashes are counted by their leading bits; only those at the limit are kept and sorted.
+/// Hashes are counted by their leading bits; only those at the limit are kept and sorted. Of few
+/// rows, few bits do, and take little memory.
 inline DrawLimit find_draw_limit(std::uint64_t key, std::uint32_t n_rows, std::uint32_t n_draws,
                                  const StopFlag& stop) {
-  constexpr int shift = 48;
-  std::vector<std::uint32_t> count(std::size_t{1} << (64 - shift), 0);
+  const int n_bits = std::clamp(static_cast<int>(std::bit_width(n_rows)) - 2, 1, 16);
+  const int shift = 64 - n_bits;
+  std::vector<std::uint32_t> count(std::size_t{1} << n_bits, 0);
   const auto visit = [&](const auto& look) {
     for (std::uint32_t row = 0; row < n_rows; ++row) {
       if (row % (1u << 20) == 0) check_stop(stop);
@@ -81,8 +84,9 @@ inline DrawLimit find_draw_limit(std::uint64_t key, std::uint32_t n_rows, std::u
 
 /// The `n_draws` rows with the smallest hash; on equal hashes the lower row.
 inline Draw draw_without_replacement(std::uint64_t key, std::uint32_t n_rows, std::uint32_t n_draws,
-                                     const StopFlag& stop) {
-  Draw draw;
+                                     PageVector<std::uint32_t> room, const StopFlag& stop) {
+  Draw draw{std::move(room), {}};
+  draw.row.clear();
   if (n_draws >= n_rows) {
     draw.row.resize(n_rows);
     std::iota(draw.row.begin(), draw.row.end(), 0u);
@@ -99,13 +103,14 @@ inline Draw draw_without_replacement(std::uint64_t key, std::uint32_t n_rows, st
 
 /// Draw j is row hash(j) mod n.
 inline Draw draw_with_replacement(std::uint64_t key, std::uint32_t n_rows, std::uint32_t n_draws,
-                                  const StopFlag& stop) {
+                                  PageVector<std::uint32_t> room, const StopFlag& stop) {
   PageVector<std::uint32_t> count(n_rows, 0);
   for (std::uint32_t j = 0; j < n_draws; ++j) {
     if (j % (1u << 20) == 0) check_stop(stop);
     ++count[hash64(key, j) % n_rows];
   }
-  Draw draw;
+  Draw draw{std::move(room), {}};
+  draw.row.clear();
   for (std::uint32_t row = 0; row < n_rows; ++row) {
     if (count[row] == 0) continue;
     draw.row.push_back(row);
@@ -114,11 +119,13 @@ inline Draw draw_with_replacement(std::uint64_t key, std::uint32_t n_rows, std::
   return draw;
 }
 
+/// The rows of a member; the memory of `room` is used.
 inline Draw draw_rows(std::uint64_t seed, std::uint64_t member, std::uint32_t n_rows,
-                      std::uint32_t n_draws, bool bootstrap, const StopFlag& stop) {
+                      std::uint32_t n_draws, bool bootstrap, PageVector<std::uint32_t> room,
+                      const StopFlag& stop) {
   const std::uint64_t key = member_key(seed, member);
-  return bootstrap ? draw_with_replacement(key, n_rows, n_draws, stop)
-                   : draw_without_replacement(key, n_rows, n_draws, stop);
+  return bootstrap ? draw_with_replacement(key, n_rows, n_draws, std::move(room), stop)
+                   : draw_without_replacement(key, n_rows, n_draws, std::move(room), stop);
 }
 
 /// Order the columns by their hash under `key`, lower column first on equality.

@@ -7,6 +7,7 @@
 #include <limits>
 #include <vector>
 
+#include "column_room.hpp"
 #include "pages.hpp"
 #include "score_kernels.hpp"
 #include "tree.hpp"
@@ -99,6 +100,7 @@ struct Bench {
   // memory in large nodes.
   PageVector<std::uint32_t> number;
   std::int64_t n_listed = 0;  // such places
+  ColumnRoom columns;         // for splitters that gather them
 
   /// Divide the node's `n` rows by their projections.
   void divide(const double* score, std::int64_t n) {

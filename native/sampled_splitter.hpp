@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "column_room.hpp"
 #include "contrast.hpp"
 #include "limited_cut.hpp"
 #include "node.hpp"
@@ -102,11 +103,13 @@ class SampledSplitter {
  public:
   struct State {};  // nothing is handed from parent to child
 
-  SampledSplitter(Reader reader, const double* weight, const Rules& rules, const StopFlag& stop)
+  SampledSplitter(Reader reader, const double* weight, const Rules& rules, ColumnRoom& room,
+                  const StopFlag& stop)
       : reader_(std::move(reader)),
         weight_(weight),
         rules_(rules),
         stop_(stop),
+        room_(room),
         column_(reader_.n_columns()) {
     std::iota(column_.begin(), column_.end(), 0);
   }
@@ -120,7 +123,8 @@ class SampledSplitter {
       column_.resize(n_kept);
       std::sort(column_.begin(), column_.end());
     }
-    make_room(rows.size());
+    room_.resize(rows.size(), reader_.n_columns(), static_cast<std::int64_t>(count_wanted()),
+                 Reader::reads_parts);
     return {};
   }
 
@@ -150,13 +154,12 @@ class SampledSplitter {
     start_node(rows);
     for (const std::int32_t j : column_) {
       ColumnMoments moments;
-      if (read_column(j, score_, moments)) visit(j, moments);
+      if (read_column(j, room_.score(), moments)) visit(j, moments);
     }
   }
 
  private:
-  static constexpr std::int64_t factor_rows = 256;     // rows that are multiplied at a time
-  static constexpr std::int64_t small_node = 1 << 13;  // rows that take little memory
+  static constexpr std::int64_t factor_rows = ColumnRoom::block_rows;  // multiplied at a time
 
   /// Columns that a node draws.
   std::size_t count_wanted() const {
@@ -164,20 +167,10 @@ class SampledSplitter {
     return rules_.n_columns > 0 ? std::min<std::size_t>(rules_.n_columns, m) : m;
   }
 
-  /// Have room for projections and drawn columns of a tree with so many rows: for all columns of
-  /// nodes that are small, or whose columns cannot be read in parts, and for two of the root. It
-  /// is taken once: large arrays that come and go cost much time. What is not written takes no
-  /// memory.
-  void make_room(std::int64_t n_root) {
-    const std::int64_t n_small = Reader::reads_parts ? std::min(n_root, small_node) : n_root;
-    const auto n_columns = static_cast<std::int64_t>(count_wanted());
-    room_.resize(std::max((1 + n_columns) * padded(n_small), 3 * padded(n_root)));
-    score_ = room_.data();
-  }
-
   void start_node(const NodeRows& rows) {
     rows_ = rows;
     reader_.start(rows);
+    room_.start(rows.size());
     gather_weight(rows, row_weight_);
     weight_target_ = sum_weight(rows.target);
     weight_rest_ = sum_weight(rows.rest);
@@ -188,25 +181,19 @@ class SampledSplitter {
     const std::size_t m = column_.size(), n_wanted = count_wanted();
     drawn_.clear();
     swaps_.clear();
-    n_held_ = room_.size() / padded(rows_.size()) - 1;  // projections take one
     for (std::size_t i = 0; i < m && drawn_.size() < n_wanted; ++i) {
       const std::size_t j = i + hash64(key, i) % (m - i);
       std::swap(column_[i], column_[j]);
       swaps_.push_back({i, j});
       ColumnMoments moments;
       const std::size_t k = drawn_.size();
-      double* values = k < n_held_ ? held_column(k) : score_;
+      double* values = room_.holds(k) ? room_.column(k) : room_.score();
       if (read_column(column_[i], values, moments) && moments.variance() > rules_.alpha)
         drawn_.push_back({column_[i], moments});
     }
     // Undone in reverse, so that every draw starts from the same order.
     for (auto swap = swaps_.rbegin(); swap != swaps_.rend(); ++swap)
       std::swap(column_[swap->first], column_[swap->second]);
-  }
-
-  /// Where the values of a drawn column are held: behind the projections.
-  double* held_column(std::size_t k) const {
-    return score_ + static_cast<std::int64_t>(k + 1) * padded(rows_.size());
   }
 
   /// Gather a column of the node's rows and sum it; missing values become its mean.
@@ -269,33 +256,30 @@ class SampledSplitter {
 
   /// The values of a drawn column in `n` rows of the node from number `begin` on: those that are
   /// held, or gathered anew into `room`.
-  const double* find_values(std::size_t k, std::int64_t begin, std::int64_t n, double* room) const {
+  const double* find_values(std::size_t k, std::int64_t begin, std::int64_t n, double* room) {
     if constexpr (Reader::reads_parts) {
-      if (k >= n_held_) {
+      if (!room_.holds(k)) {
         const auto& [feature, moments] = drawn_[k];
         reader_.gather(feature, begin, begin + n, room);
         if (reader_.misses(feature)) fill_missing(room, n, moments.mean());
         return room;
       }
     }
-    return held_column(k) + begin;
+    return room_.column(k) + begin;
   }
 
   /// Call visit(begin, n) for parts of the node's rows, with the values of the drawn columns
-  /// `place` there, in whole lanes, in `part_`. Parts of large nodes stay in a cache, and are long
-  /// enough for columns to be read as streams.
+  /// `place` there, in whole lanes, in `part_`.
   template <class Visit>
   void visit_parts(const std::vector<std::size_t>& place, const Visit& visit) {
-    constexpr std::int64_t gathered_rows = 4096;
-    const bool is_held = drawn_.size() <= n_held_;
-    const std::int64_t n_most = is_held ? rows_.size() : gathered_rows;
-    if (!is_held) part_room_.resize(drawn_.size() * gathered_rows);
+    const bool is_held = drawn_.empty() || room_.holds(drawn_.size() - 1);
+    const std::int64_t n_most = is_held ? rows_.size() : room_.part_rows();
     part_.resize(place.size());
     for (std::int64_t begin = 0; begin < rows_.size(); begin += n_most) {
       check_stop(stop_);
       const std::int64_t n = std::min(n_most, rows_.size() - begin);
       for (std::size_t t = 0; t < place.size(); ++t) {
-        double* room = is_held ? nullptr : part_room_.data() + t * gathered_rows;
+        double* room = is_held ? nullptr : room_.part(t);
         part_[t] = find_values(place[t], begin, n, room);
         if (part_[t] == room) std::fill(room + n, room + padded(n), 0.0);
       }
@@ -307,7 +291,7 @@ class SampledSplitter {
     const ColumnMoments& moments = drawn_[k].moments;
     trial_.terms.clear();
     trial_.terms.add(drawn_[k].feature, 1.0, moments.mean(), moments.variance());
-    try_trial(find_values(k, 0, rows_.size(), score_), bench);
+    try_trial(find_values(k, 0, rows_.size(), room_.score()), bench);
   }
 
   /// Products of all pairs of drawn columns, as a lower triangle in rows. Blocks of rows
@@ -361,7 +345,7 @@ class SampledSplitter {
             : find_strength(columns_, rules_);
     if (strength.empty() || !weigh_columns(columns_, rules_, strength, trial_.terms)) return;
     project_trial();
-    try_trial(score_, bench);
+    try_trial(room_.score(), bench);
   }
 
   /// Project the columns drawn; the plane's columns and the terms are both ascending.
@@ -375,7 +359,7 @@ class SampledSplitter {
     }
     const FormView form{terms.feature.data(), terms.weight.data(), terms.size(), false};
     visit_parts(place_, [&](std::int64_t begin, std::int64_t n) {
-      project_columns(part_.data(), n, form, score_ + begin);
+      project_columns(part_.data(), n, form, room_.score() + begin);
     });
   }
 
@@ -419,6 +403,7 @@ class SampledSplitter {
   const double* weight_;
   const Rules& rules_;
   const StopFlag& stop_;
+  ColumnRoom& room_;                  // values of the columns drawn, and projections of the trial
   std::vector<std::int32_t> column_;  // the tree's columns, ascending between draws
   std::vector<std::pair<std::size_t, std::size_t>> swaps_;
   NodeRows rows_{};
@@ -430,14 +415,10 @@ class SampledSplitter {
   Split trial_;
   GiniCutter cutter_;
   std::vector<PlaneColumn> drawn_;    // the node's columns, in the order of their draw
-  std::size_t n_held_ = 0;            // for how many of them there is room
-  PageVector<double> room_;           // projections, then columns that are held, targets first
-  double* score_ = nullptr;           // there: of the trial, or a column that is not held
   std::vector<PlaneColumn> columns_;  // those of the plane at hand, ascending
   std::vector<std::size_t> order_;    // their places among the drawn
   std::vector<std::size_t> place_;    // those of the plane's terms
   std::vector<const double*> part_;   // values of columns in a part of the rows
-  std::vector<double> part_room_;     // for those of large nodes
   std::vector<double> product_;
   std::vector<const double*> left_factor_, right_factor_;
   std::vector<double> factor_;

@@ -62,3 +62,19 @@ def test_numbers_that_need_their_width_keep_it():
     assert narrow(np.array([0, 255])).dtype == np.uint8
     assert narrow(np.array([-1, 255])).dtype == np.int32
     assert narrow(np.array([0, 2**40])).dtype == np.int64
+
+
+def test_deviations_too_small_for_floats_keep_their_digits():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 2)) * [1, 1e-60]
+    model = LHForestClassifier(
+        8, preset="paper", standardize=False, max_features_per_tree=1, max_samples=1.0,
+        random_state=0,
+    )  # fmt: skip
+    roots = [tree.terms(0) for tree in model.fit(X, X[:, 0] + 1e60 * X[:, 1] > 0).trees_]
+    columns = [int(feature[0]) for feature, *_ in roots]
+    assert columns[0] == 0  # a tree with floats comes before those that need more
+    assert 1 in columns
+    for feature, _, _, deviation in roots:
+        exact = X[:, feature[0]].std()
+        assert deviation[0] == pytest.approx(exact, rel=1e-7 if feature[0] == 0 else 1e-14)

@@ -11,12 +11,13 @@ from numpy.testing import assert_array_equal
 from forests import assert_same_model
 from lhtree import LHForestClassifier, LHTClassifier
 
+N_ROWS = 5000  # the projections of so many are not kept
 N_COLUMNS = 17  # narrower tables are projected in full; one more than whole lanes
 
 
 def make_normal(rng):
-    X = rng.normal(size=(3000, N_COLUMNS))
-    return X, (X[:, 0] + 0.5 * X[:, 1] ** 2 + 0.3 * rng.normal(size=3000) > 0.5).astype(int)
+    X = rng.normal(size=(N_ROWS, N_COLUMNS))
+    return X, (X[:, 0] + 0.5 * X[:, 1] ** 2 + 0.3 * rng.normal(size=N_ROWS) > 0.5).astype(int)
 
 
 def make_distant(rng):
@@ -25,18 +26,18 @@ def make_distant(rng):
 
 
 def make_integers(rng):
-    X = rng.integers(0, 4, size=(3000, N_COLUMNS)).astype(float)
-    return X, (X[:, :5].sum(axis=1) + rng.integers(0, 3, 3000) > 8).astype(int)
+    X = rng.integers(0, 4, size=(N_ROWS, N_COLUMNS)).astype(float)
+    return X, (X[:, :5].sum(axis=1) + rng.integers(0, 3, N_ROWS) > 8).astype(int)
 
 
 def make_repeated(rng):
     X, y = make_normal(rng)
-    return np.tile(X[:300], (10, 1)), np.tile(y[:300], 10)
+    return np.tile(X[:500], (10, 1)), np.tile(y[:500], 10)
 
 
 def make_outliers(rng):
     X, y = make_normal(rng)
-    X[rng.integers(0, 3000, 20), rng.integers(0, N_COLUMNS, 20)] *= 1e6
+    X[rng.integers(0, N_ROWS, 20), rng.integers(0, N_COLUMNS, 20)] *= 1e6
     return X, y
 
 
@@ -107,13 +108,19 @@ def test_projections_beyond_single_precision_change_no_tree(scale):
     assert_same_model(model, LHTClassifier(min_weight_fraction_leaf=1e-300, **options).fit(X, y))
 
 
-def test_guessed_projections_change_no_tree_of_large_subtrees():
-    # Rows above the size of a fast cache are read where they are, those below in a copy.
+@pytest.mark.parametrize(("dtype", "is_weighted"), [("f8", False), ("f8", True), ("f4", False)])
+def test_guessed_projections_change_no_tree_of_subtrees_in_a_copy(dtype, is_weighted):
+    # Of a table that fits into no cache, small subtrees work on a copy of their rows.
     rng = np.random.default_rng(2)
-    X = rng.normal(size=(9000, 40))
+    X = rng.normal(size=(9000, 260 if dtype == "f8" else 520)).astype(dtype)
+    assert X.nbytes > 1 << 24
     y = (np.abs(X[:, :3]).sum(axis=1) > 2).astype(int)
-    model = LHTClassifier().fit(X, y)
-    assert_same_model(model, LHTClassifier(min_weight_fraction_leaf=1e-300).fit(X, y))
+    weight = rng.integers(1, 4, len(y)) if is_weighted else None
+    options = {"standardize": False, "max_depth": 12}
+    model = LHTClassifier(**options).fit(X, y, weight)
+    in_full = LHTClassifier(min_weight_fraction_leaf=1e-300, **options).fit(X, y, weight)
+    assert model.forest_.n_samples.min() < 200
+    assert_same_model(model, in_full)
 
 
 def assert_answered_alike(forest, rows, **options):

@@ -50,6 +50,21 @@ class JudgedTrees(FittedTrees):
         by_margin = self.voting == "margin"
         return find_scores(self._vote(rows.X, left_out=bits), n_voters, by_margin=by_margin)
 
+    def _measure_left_out(self, rows, left_out):
+        """Return the squared error of the votes on each row, in pieces that take little memory."""
+        piece = 512
+        sums = self._vote(rows.X, left_out=left_out.pad(self._n_members))
+        n_voters = np.maximum(left_out.n_voters, 1)[:, np.newaxis]
+        by_margin = self.voting == "margin"
+        error = np.empty(rows.n_rows)
+        for begin in range(0, rows.n_rows, piece):
+            part = slice(begin, begin + piece)
+            score = find_scores(
+                tuple(one[part] for one in sums), n_voters[part], by_margin=by_margin
+            )
+            error[part] = shrinkage.measure_error(normalize_scores(score), rows.code[part])
+        return error
+
     def _find_left_out_accuracy(self, rows):
         some, left_out = self._find_judges(rows, None)
         is_right = self._vote_left_out(some, left_out).argmax(axis=1) == some.code
@@ -78,10 +93,7 @@ class JudgedTrees(FittedTrees):
         for strength in shrinkage.STRENGTHS:
             self.forest_ = shrinkage.shrink(plain, strength)
             error = [
-                shrinkage.measure_error(
-                    normalize_scores(self._vote_left_out(some, left_out)), some.code
-                )[is_judge]
-                for left_out in (half, whole)
+                self._measure_left_out(some, left_out)[is_judge] for left_out in (half, whole)
             ]
             voters = half.n_voters[is_judge], whole.n_voters[is_judge]
             errors.append(shrinkage.extrapolate_error(error, voters, t, some.counts[is_judge]))
