@@ -14,7 +14,7 @@ from sklearn.metrics import accuracy_score
 from lhtree import _core, calibration, parameters, shrinkage
 from lhtree.answers import FittedTrees
 from lhtree.rows import Draw, LeftOut
-from lhtree.vote import find_scores, normalize_scores
+from lhtree.vote import cut_pieces, find_scores, normalize_scores
 
 MOST_JUDGES = 5_000  # rows whose out-of-bag votes decide on members and shrinkage
 
@@ -52,17 +52,10 @@ class JudgedTrees(FittedTrees):
 
     def _measure_left_out(self, rows, left_out):
         """Return the squared error of the votes on each row, in pieces that take little memory."""
-        piece = 512
-        sums = self._vote(rows.X, left_out=left_out.pad(self._n_members))
-        n_voters = np.maximum(left_out.n_voters, 1)[:, np.newaxis]
-        by_margin = self.voting == "margin"
-        error = np.empty(rows.n_rows)
-        for begin in range(0, rows.n_rows, piece):
-            part = slice(begin, begin + piece)
-            score = find_scores(
-                tuple(one[part] for one in sums), n_voters[part], by_margin=by_margin
-            )
-            error[part] = shrinkage.measure_error(normalize_scores(score), rows.code[part])
+        score = self._vote_left_out(rows, left_out)
+        error = np.empty(len(score))
+        for part in cut_pieces(len(score)):
+            error[part] = shrinkage.measure_error(normalize_scores(score[part]), rows.code[part])
         return error
 
     def _find_left_out_accuracy(self, rows):

@@ -8,11 +8,20 @@ the two numbers of ``calibration_``; a model without it has plain votes, (0, 1).
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from lhtree.tree import Floats, Ints
 
 TIE_WEIGHT = 1e-6  # what the signed distance may add to a vote
+PIECE = 512  # rows whose numbers on the way to an answer take little memory
+
+
+def cut_pieces(n_rows: int) -> Iterator[slice]:
+    """Yield the parts in which rows are answered, one after the other."""
+    for begin in range(0, n_rows, PIECE):
+        yield slice(begin, begin + PIECE)
 
 
 def tie_break(signed_distance: Floats) -> Floats:
@@ -42,6 +51,20 @@ def find_scores(
     ndarray of shape (n_rows, n_classes)
         Positive numbers.
     """
+    n_rows = len(sums[0])
+    if n_rows <= PIECE:
+        return _score_piece(sums, n_members, by_margin=by_margin)
+    score = np.empty(sums[0].shape)
+    for part in cut_pieces(n_rows):
+        n_voters = n_members[part] if isinstance(n_members, np.ndarray) else n_members
+        few = sums[0][part], sums[1][part], sums[2][part]
+        score[part] = _score_piece(few, n_voters, by_margin=by_margin)
+    return score
+
+
+def _score_piece(
+    sums: tuple[Floats, Floats, Floats], n_members: int | Ints, *, by_margin: bool
+) -> Floats:
     vote, distance, complement = sums
     if not by_margin:
         vote = vote / n_members
