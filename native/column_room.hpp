@@ -6,6 +6,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cassert>
 #include <cstdint>
 
 #include "lanes.hpp"
@@ -19,25 +20,25 @@ class ColumnRoom {
   /// depends on what a node holds.
   static constexpr std::int64_t block_rows = 256;
 
-  /// Have room for the nodes of a tree that draw `n_drawn` of `n_columns` columns, and have
+  /// Have room for the nodes of a tree that draw `n_drawn` > 0 of `n_columns` columns, and have
   /// `n_root` rows at most. Columns that cannot be read in parts must all find room.
   void resize(std::int64_t n_root, std::int64_t n_columns, std::int64_t n_drawn, bool reads_parts) {
-    constexpr std::int64_t small_node = 1 << 13, small_room = 1 << 15, table_part = 12;
     constexpr std::int64_t few_rows = 512, many_rows = 4096;  // columns are read as streams
+    constexpr std::int64_t part_of_room = 8;                  // that parts may take
     static_assert(few_rows % block_rows == 0 && many_rows % block_rows == 0);
-    const std::int64_t n_lines = 1 + n_drawn;  // the projections are one
-    const std::int64_t n_all = n_lines * padded(n_root);
-    // All columns of a small node, or two of the root; but a small part of the table.
-    const std::int64_t n_wanted = std::max(n_lines * padded(std::min(n_root, small_node)),
-                                           3 * padded(n_root) + n_drawn * many_rows);
-    const std::int64_t n_most = std::max(small_room, n_root * n_columns / table_part);
+    const std::int64_t root_line = padded(n_root), n_all = (1 + n_drawn) * root_line;
+    // The projections and all columns of a small node, or two of the root and parts of the others.
+    const std::int64_t n_wanted = std::max((1 + n_drawn) * padded(std::min(n_root, small_node)),
+                                           3 * root_line + n_drawn * many_rows);
+    const std::int64_t n_meant =
+        std::min(n_wanted, std::max(small_room, n_root * n_columns / table_part));
+    const std::int64_t n_part = std::clamp(n_meant / (part_of_room * n_drawn), few_rows, many_rows);
     n_drawn_ = n_drawn;
-    n_values_ = std::min(n_wanted, n_most);
-    part_rows_ = std::clamp(n_values_ / (8 * n_drawn), few_rows, many_rows);
-    part_rows_ -= part_rows_ % block_rows;
-    n_values_ = std::max(n_values_, padded(n_root) + n_drawn * part_rows_);
-    n_values_ = reads_parts ? std::min(n_values_, n_all) : n_all;
-    room_.resize(n_values_);
+    part_rows_ = n_part - n_part % block_rows;
+    // Either all columns of every node find room, or its projections and parts of all columns.
+    n_values_ = std::min(n_all, std::max(n_meant, root_line + n_drawn * part_rows_));
+    if (!reads_parts) n_values_ = n_all;
+    remake(room_, static_cast<std::size_t>(n_values_));
   }
 
   /// Begin with a node of `n_rows`: what is there is lost.
@@ -45,6 +46,7 @@ class ColumnRoom {
     line_ = padded(n_rows);
     n_held_ = n_values_ / line_ - 1;
     if (n_held_ < n_drawn_) n_held_ = (n_values_ - n_drawn_ * part_rows_) / line_ - 1;
+    assert(n_held_ >= 0);
   }
 
   /// Projections of the node's rows, or a column that is not held.
@@ -61,6 +63,10 @@ class ColumnRoom {
   std::int64_t part_rows() const { return part_rows_; }
 
  private:
+  static constexpr std::int64_t small_node = 1 << 13;  // rows
+  static constexpr std::int64_t small_room = 1 << 15;  // values, whatever the table has
+  static constexpr std::int64_t table_part = 12;       // the room of others is so much smaller
+
   PageVector<double> room_;
   std::int64_t n_values_ = 0;  // of the room
   std::int64_t n_drawn_ = 0;   // columns that a node draws

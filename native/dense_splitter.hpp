@@ -108,11 +108,10 @@ class DenseSplitter {
 
   bool choose(const NodeRows& rows, State& node, std::uint64_t, double min_weight, Bench& bench) {
     if (!weigh_node(rows, *node, bench.split.terms)) return false;
-    if (recall_.guess(rows, node->anchor, bench)) return cut_guessed(rows, min_weight, bench);
-    if (recall_.is_active() && rows.size() > most_scores) {
+    if (recall_.is_active() && rows.size() > most_scores &&
+        !recall_.can_guess(bench.split.terms, node->anchor))
       remember_all(rows, *node, bench.split.terms);
-      if (recall_.guess(rows, node->anchor, bench)) return cut_guessed(rows, min_weight, bench);
-    }
+    if (recall_.guess(rows, node->anchor, bench)) return cut_guessed(rows, min_weight, bench);
     project_all(rows, *node, bench.split);
     if (!cutter_.cut(rows, min_weight, bench.split)) return false;
     bench.divide(bench.split.score.data(), rows.size());
@@ -152,13 +151,11 @@ class DenseSplitter {
   }
 
  private:
-  /// Half of a common second-level cache, but a small part of the table. One that stays in the
-  /// last cache is read from there as fast.
   static std::int64_t count_near(const Table<T>& table) {
-    constexpr std::int64_t small_table = 1 << 24, near_bytes = 1 << 19, table_part = 32;
+    constexpr std::int64_t small_table = 1 << 24;  // stays in a common last cache, as fast
+    constexpr std::int64_t near_bytes = 1 << 19;   // half of a common second-level cache
     const std::int64_t row_bytes = table.width * static_cast<std::int64_t>(sizeof(T));
-    const std::int64_t n_bytes = table.n_rows * row_bytes;
-    return n_bytes < small_table ? 0 : std::min(near_bytes, n_bytes / table_part) / row_bytes;
+    return table.n_rows * row_bytes < small_table ? 0 : near_bytes / row_bytes;
   }
 
   void enter_near(std::uint32_t* row, std::int64_t n, std::size_t level) {
@@ -285,14 +282,13 @@ class DenseSplitter {
   /// Know the projections on the weights of the split, and keep no others: for nodes whose exact
   /// projections would take much memory.
   void remember_all(const NodeRows& rows, DenseNode& node, const Terms& terms) {
-    node.slices.reset();  // they were laid by what was known so far
-    const double middle_score = recall_.start(terms, node.anchor);
+    const FormView form = view(terms);
+    const double middle_score = start_known(node, terms);
     double score[piece];
     for (std::int64_t begin = 0; begin < rows.size(); begin += piece) {
       const std::int64_t n = std::min(piece, rows.size() - begin);
-      project_part({rows.target.row + begin, n, nullptr}, view(terms), score);
-      for (std::int64_t i = 0; i < n; ++i)
-        rows.known[begin + i] = remember(score[i] - middle_score);
+      project_part({rows.target.row + begin, n, nullptr}, form, score);  // the rest follows
+      keep_known(score, n, middle_score, rows.known + begin);
     }
   }
 
@@ -303,10 +299,17 @@ class DenseSplitter {
     project_part(rows.target, form, score);
     project_part(rows.rest, form, score + rows.target.size);
     if (!recall_.is_active()) return;
+    keep_known(score, rows.size(), start_known(node, split.terms), rows.known);
+  }
+
+  /// From now on projections on these weights are known; returns what is taken off them.
+  double start_known(DenseNode& node, const Terms& terms) {
     node.slices.reset();  // they were laid by what was known so far
-    const double middle_score = recall_.start(split.terms, node.anchor);
-    for (std::int64_t i = 0; i < rows.size(); ++i)
-      rows.known[i] = remember(score[i] - middle_score);
+    return recall_.start(terms, node.anchor);
+  }
+
+  static void keep_known(const double* score, std::int64_t n, double middle_score, float* known) {
+    for (std::int64_t i = 0; i < n; ++i) known[i] = remember(score[i] - middle_score);
   }
 
   void project_part(RowSet rows, const FormView& form, double* score) {

@@ -72,7 +72,7 @@ inline PageVector<double> weigh_rows(const Labels& labels, const Draw& draw, con
 /// Have the rows of a member as those of a tree: its class first, each side in its order.
 inline void sort_rows(const Labels& labels, std::int32_t target,
                       const PageVector<std::uint32_t>& member, TreeRows& tree) {
-  tree.row.resize(member.size());
+  remake(tree.row, member.size());
   const auto is_target = [&](std::uint32_t i) { return labels.code[i] == target; };
   const auto middle = std::copy_if(member.begin(), member.end(), tree.row.begin(), is_target);
   std::remove_copy_if(member.begin(), member.end(), middle, is_target);
@@ -225,6 +225,7 @@ class ForestGrower {
         growth.begin(Start{key, key});
       }
       bench.number = std::move(draw.row);  // its memory may be used
+      draw = {};
       split_large(table_, growths, stop);
       for (std::int64_t number = group.begin; number < group.end; ++number) {
         GrownTree tree = growths.front().grower.finish(writer_.take_room());
@@ -236,10 +237,14 @@ class ForestGrower {
     });
   }
 
-  /// The forest is largest when the last tree is written: nothing is kept then.
+  /// The forest is largest when the last tree is written: once all are on their way, nothing is
+  /// kept for others.
   template <class Thing>
   void put_away(Thing thing, Spares<Thing>& spares) {
-    if (n_waiting_ > 0) spares.give(std::move(thing));
+    if (n_waiting_ > 0)
+      spares.give(std::move(thing));
+    else
+      spares.clear();
   }
 
   /// Have a splitter that sums all columns start from sums by class, where other trees of the

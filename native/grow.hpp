@@ -118,7 +118,7 @@ class Grower {
     if (rows.is_mixed()) root.state = splitter_.begin(rows, start.tree_key);
     if constexpr (requires { splitter_.remembers(); }) {
       if (rows.is_mixed() && splitter_.remembers()) {
-        tree_rows.known.resize(n_rows);
+        remake(tree_rows.known, tree_rows.row.size());
         known_ = tree_rows.known.data();
       }
     }

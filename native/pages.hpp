@@ -1,9 +1,10 @@
 // Large arrays that give their memory back at once.
 //
 // The general allocator keeps freed memory for later, so a model that is copied tree by
-// tree would be resident twice. Arrays of 256 kB and more therefore get pages of
-// their own from the system where it can: what is reserved but not yet written takes no
-// memory, and what is freed is gone. Small ones begin with a line of the cache.
+// tree would be resident twice, and arrays of many sizes leave gaps in its heap, which count
+// in fits on small tables. Arrays of 64 kB and more therefore get pages of their own from the
+// system where it can: what is reserved but not yet written takes no memory, and what is freed
+// is gone. Small ones begin with a line of the cache.
 #pragma once
 
 #include <cstddef>
@@ -81,6 +82,13 @@ struct PageAllocator {
 
 template <class T>
 using PageVector = std::vector<T, PageAllocator<T>>;
+
+/// Give an array a size; what was in it is lost. Memory that does not do goes before more is taken.
+template <class T>
+void remake(PageVector<T>& array, std::size_t n) {
+  if (array.capacity() < n) PageVector<T>().swap(array);
+  array.resize(n);
+}
 
 /// Have large pages for the room of a large array, where the system can: what jumps about
 /// in it then needs fewer translations of addresses.

@@ -26,6 +26,11 @@ class Spares {
     spare_.push_back(std::move(thing));
   }
 
+  void clear() {
+    const std::lock_guard lock(mutex_);
+    spare_.clear();
+  }
+
  private:
   std::mutex mutex_;
   std::vector<Thing> spare_;

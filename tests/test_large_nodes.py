@@ -10,12 +10,13 @@ from numpy.testing import assert_array_equal
 
 from lhtree import LHForestClassifier
 
-MANY = 1 << 13  # a node of more rows is a large one
+FEW = 6500  # rows whose columns are all held; see column_room.hpp
+MANY = 1 << 13  # more than that are read in parts
 
 
 def make_table(rng, is_holed):
-    X = rng.integers(-4, 5, size=(7000, 6)).astype(float)
-    y = (X[:, 0] + X[:, 1] * X[:, 2] + rng.integers(-2, 3, 7000) > 1).astype(int)
+    X = rng.integers(-4, 5, size=(FEW, 6)).astype(float)
+    y = (X[:, 0] + X[:, 1] * X[:, 2] + rng.integers(-2, 3, FEW) > 1).astype(int)
     X[:, 3] += 2**23  # its sums are taken about another origin
     if is_holed:
         X[rng.random(X.shape) < 0.1] = np.nan

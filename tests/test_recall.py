@@ -7,6 +7,7 @@ grow. A row that is asked alone has one hyperplane at a time: it must get the sa
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
+from sklearn.base import clone
 
 from forests import assert_same_model
 from lhtree import LHForestClassifier, LHTClassifier
@@ -116,11 +117,23 @@ def test_guessed_projections_change_no_tree_of_subtrees_in_a_copy(dtype, is_weig
     assert X.nbytes > 1 << 24
     y = (np.abs(X[:, :3]).sum(axis=1) > 2).astype(int)
     weight = rng.integers(1, 4, len(y)) if is_weighted else None
-    options = {"standardize": False, "max_depth": 12}
-    model = LHTClassifier(**options).fit(X, y, weight)
-    in_full = LHTClassifier(min_weight_fraction_leaf=1e-300, **options).fit(X, y, weight)
-    assert model.forest_.n_samples.min() < 200
+    model = LHTClassifier(standardize=False).fit(X, y, weight)
+    in_full = LHTClassifier(standardize=False, min_weight_fraction_leaf=1e-300).fit(X, y, weight)
+    assert model.forest_.n_samples[model.forest_.left >= 0].min() < 200  # it is copied
     assert_same_model(model, in_full)
+
+
+@pytest.mark.parametrize("is_holed", [False, True])
+def test_subtrees_in_a_copy_are_those_of_a_table_that_needs_none(is_holed):
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(9000, 260)).astype(np.float32)
+    y = (np.abs(X[:, :3]).sum(axis=1) > 2).astype(int)
+    X[rng.random(X.shape) < 0.05 * is_holed] = np.nan
+    weight = rng.integers(1, 4, len(y))
+    model = LHTClassifier(standardize=False)
+    wide, narrow = (clone(model).fit(X.astype(kind), y, weight) for kind in ("f8", "f4"))
+    assert X.nbytes < 1 << 24 < 2 * X.nbytes
+    assert_same_model(wide, narrow)
 
 
 def assert_answered_alike(forest, rows, **options):

@@ -39,7 +39,8 @@ MUTATIONS = (
             "const Lanes wx = x;"),
     in_core("squares-weighted-twice", "square1 + wx1 * x1", "square1 + wx1 * wx1"),
     in_core("weight-sum-unweighted", "sum += rows.weight[rows.row[i]]", "sum += 1.0"),
-    in_core("near-weight-lost", "near_weight_[i] = all_weight_[row[i]]", "near_weight_[i] = 1.0"),
+    Mutation("near-weight-lost", "native", "near_weight_[i] = all_weight_[row[i]]",
+             "near_weight_[i] = 1.0", ("test_recall.py",)),
     # Columns and weights of a hyperplane.
     in_core("alpha-least", "moments.column(j);\n      if (column.variance() > rules_.alpha)",
             "moments.column(j);\n      if (column.variance() >= rules_.alpha)"),
