@@ -64,10 +64,7 @@ nb::dict to_dict(Forest forest) {
     result["feature"] = to_numpy(std::move(forest.short_feature));
   result["weight"] = to_numpy(std::move(forest.weight));
   result["center"] = to_numpy(std::move(forest.center));
-  if (forest.short_deviation.empty())
-    result["deviation"] = to_numpy(std::move(forest.deviation));
-  else
-    result["deviation"] = to_numpy(std::move(forest.short_deviation));
+  result["deviation"] = to_numpy(std::move(forest.deviation));
   result["threshold"] = to_numpy(std::move(forest.threshold));
   result["norm"] = to_numpy(std::move(forest.norm));
   result["share"] = to_numpy(std::move(forest.share));

@@ -27,9 +27,7 @@ struct Forest {
   PageVector<std::int32_t> target, n_terms;
   PageVector<std::int32_t> feature;         // empty if all columns have short numbers
   PageVector<std::uint16_t> short_feature;  // empty otherwise
-  PageVector<double> weight, center, share;
-  PageVector<double> deviation;                  // empty as long as all have the digits of floats
-  PageVector<float> short_deviation;             // empty otherwise
+  PageVector<double> weight, center, deviation, share;
   PageVector<double> threshold, norm, extremes;  // of the splits alone
   PageVector<std::uint32_t> n_samples;
   PageVector<double> weight_sum;  // empty as long as every row counts once
@@ -50,7 +48,7 @@ class ForestWriter {
     waiting_[number] = std::move(tree);
     while (next_ < waiting_.size() && !waiting_[next_].node.empty()) {
       GrownTree ready = std::exchange(waiting_[next_], {});
-      if (has_short_deviations_ && !fit_floats(ready.deviation)) widen_deviations();
+      if (!fit_floats(ready.deviation)) widen_deviations();
       make_room(ready);
       append(ready, target_[next_ % target_.size()]);
       ++next_;
@@ -63,7 +61,10 @@ class ForestWriter {
   GrownTree take_room() { return rooms_.take(); }
 
   /// The arrays of all trees.
-  Forest finish() { return std::move(forest_); }
+  Forest finish() {
+    widen_deviations();
+    return std::move(forest_);
+  }
 
  private:
   /// Room for the tree and for those that are expected to follow: growing step by step
@@ -77,10 +78,7 @@ class ForestWriter {
     make_room(4 * n_splits, forest_.extremes);
     const std::size_t n_before = forest_.weight.capacity();
     make_room(n_terms, forest_.weight, forest_.center);
-    if (has_short_deviations_)
-      make_room(n_terms, forest_.short_deviation);
-    else
-      make_room(n_terms, forest_.deviation);
+    if (!has_short_deviations_) make_room(n_terms, forest_.deviation);
     if (forest_.weight.capacity() > n_before) use_large_pages(forest_.weight);
     std::size_t n_listed = 0;
     for (const Node& node : tree.node) n_listed += is_dense(node) ? 0 : node.n_terms;
@@ -115,10 +113,15 @@ class ForestWriter {
     });
   }
 
+  /// From now on deviations are doubles. Those of a tree are freed before the next are copied.
   void widen_deviations() {
     has_short_deviations_ = false;
-    forest_.deviation.assign(forest_.short_deviation.begin(), forest_.short_deviation.end());
-    PageVector<float>().swap(forest_.short_deviation);
+    make_room(forest_.weight.size() - forest_.deviation.size(), forest_.deviation);
+    for (PageVector<float>& tree : short_deviation_) {
+      forest_.deviation.insert(forest_.deviation.end(), tree.begin(), tree.end());
+      PageVector<float>().swap(tree);
+    }
+    short_deviation_.clear();
   }
 
   bool is_dense(const Node& node) const { return node.n_terms == n_features_; }
@@ -139,10 +142,12 @@ class ForestWriter {
     const auto is_listed = [&](const Node& node) { return !is_dense(node); };
     append_terms(tree.node, order, is_any, tree.weight, forest_.weight);
     append_terms(tree.node, order, is_any, tree.center, forest_.center);
-    if (has_short_deviations_)
-      append_terms(tree.node, order, is_any, tree.deviation, forest_.short_deviation);
-    else
+    if (has_short_deviations_) {
+      short_deviation_.emplace_back().reserve(tree.deviation.size());
+      append_terms(tree.node, order, is_any, tree.deviation, short_deviation_.back());
+    } else {
       append_terms(tree.node, order, is_any, tree.deviation, forest_.deviation);
+    }
     if (has_short_features())
       append_terms(tree.node, order, is_listed, tree.feature, forest_.short_feature);
     else
@@ -183,7 +188,10 @@ class ForestWriter {
   std::mutex mutex_;                // guards all below
   std::vector<GrownTree> waiting_;  // trees that others still have to precede
   std::size_t next_ = 0;            // the tree to be written next
+  // Deviations have the digits of floats, but for tiny ones: as long as all do, they are kept so,
+  // tree by tree.
   bool has_short_deviations_ = true;
+  std::vector<PageVector<float>> short_deviation_;
   Forest forest_;
 };
 

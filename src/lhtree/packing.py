@@ -67,8 +67,8 @@ def complete(arrays: Arrays, is_split: NDArray[np.bool_], n_features: int) -> No
     ----------
     arrays : dict of ndarrays
         Those of a forest, but with the number of terms of every node, ``n_terms``, and
-        without `left`, `start` and `feature_start`; `feature`, `deviation` and `n_samples`
-        of any width. Where `threshold`, `norm` and `extremes` are those of splits alone, leaves
+        without `left`, `start` and `feature_start`; `feature` and `n_samples` of any
+        width. Where `threshold`, `norm` and `extremes` are those of splits alone, leaves
         get their share and zeros. Without `weight_sum` every row counts once.
     is_split : ndarray of bool, shape (n_nodes,)
         Which nodes are splits.
@@ -80,7 +80,6 @@ def complete(arrays: Arrays, is_split: NDArray[np.bool_], n_features: int) -> No
     arrays["start"] = _find_places(n_terms)
     arrays["feature_start"] = _find_places(np.where(n_terms == n_features, 0, n_terms))
     arrays["feature"] = arrays["feature"].astype(np.int32, copy=False)
-    arrays["deviation"] = arrays["deviation"].astype(np.float64, copy=False)
     arrays["n_samples"] = arrays["n_samples"].astype(np.int64, copy=False)
     arrays.setdefault("weight_sum", arrays["n_samples"].astype(np.float64))
     leaves_get = {"threshold": arrays["share"], "norm": 0.0, "extremes": 0.0}

@@ -206,7 +206,8 @@ MUTATIONS = (
              "static_cast<double>(static_cast<float>(value)) == value", "value >= 0.0",
              ("test_packing.py",)),
     Mutation("deviation-of-first-trees", "native",
-             "forest_.deviation.assign(forest_.short_deviation.begin(),",
-             "forest_.deviation.assign(forest_.short_deviation.end(),", ("test_packing.py",)),
+             "forest_.deviation.insert(forest_.deviation.end(), tree.begin(), tree.end());",
+             "forest_.deviation.insert(forest_.deviation.begin(), tree.begin(), tree.end());",
+             ("test_packing.py",)),
     in_core("plane-of-other-columns", "place_.push_back(order_[k]);", "place_.push_back(k);"),
 )
