@@ -58,7 +58,7 @@ class YdfForest:
             label="y",
             num_trees=100,
             # Its own settings for such splits, "benchmark_rank1"; the plain ones try as many
-            # times more hyperplanes as there are columns, and take hours on the larger tables.
+            # times more hyperplanes as there are columns, and ended at the limit of time.
             split_axis="SPARSE_OBLIQUE",
             sparse_oblique_normalization="MIN_MAX",
             sparse_oblique_num_projections_exponent=1.0,

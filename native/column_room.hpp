@@ -1,8 +1,8 @@
 // Room for the columns that a node draws.
 //
 // A small node holds all of them side by side. A larger one holds some and reads the others
-// again for each use, in parts that stay in a cache. The room is taken once for a tree: large
-// arrays that come and go cost much time. What is not written takes no memory.
+// again for each use, in parts that stay in a cache. The room serves one tree after the other:
+// large arrays that come and go cost much time. What is not written takes no memory.
 #pragma once
 
 #include <algorithm>
