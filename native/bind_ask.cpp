@@ -11,6 +11,7 @@
 #include "explain.hpp"
 #include "numpy.hpp"
 #include "predict.hpp"
+#include "shrink.hpp"
 
 namespace lhtree {
 namespace {
@@ -98,6 +99,15 @@ void check_rows(const ForestHandle& forest, const Input<T, 2>& X) {
   check_length(forest.mean.size(), X.shape(1), "column_mean");
 }
 
+LeftOut read_left_out(const std::optional<Input<std::uint64_t, 2>>& left_out, std::size_t n_rows,
+                      std::size_t n_trees, std::int64_t n_trees_per_member) {
+  if (!left_out) return {};
+  if (n_trees_per_member < 1 || left_out->shape(1) * 64 < n_rows ||
+      left_out->shape(0) * n_trees_per_member < n_trees)
+    throw std::invalid_argument("left_out does not fit the rows and trees");
+  return {left_out->data(), static_cast<std::int64_t>(left_out->shape(1)), n_trees_per_member};
+}
+
 template <class T>
 std::tuple<Output<double, 2>, Output<double, 2>, Output<double, 1>> vote(
     nb::handle forest_object, const Input<T, 2>& X, std::int64_t n_classes, bool by_margin,
@@ -107,13 +117,7 @@ std::tuple<Output<double, 2>, Output<double, 2>, Output<double, 1>> vote(
   check_rows(forest, X);
   const std::size_t n_rows = X.shape(0);
   check_targets(forest, n_classes);
-  LeftOut bits;
-  if (left_out) {
-    if (n_trees_per_member < 1 || left_out->shape(1) * 64 < n_rows ||
-        left_out->shape(0) * n_trees_per_member < forest.target.size())
-      throw std::invalid_argument("left_out does not fit the rows and trees");
-    bits = {left_out->data(), static_cast<std::int64_t>(left_out->shape(1)), n_trees_per_member};
-  }
+  const LeftOut bits = read_left_out(left_out, n_rows, forest.target.size(), n_trees_per_member);
   std::vector<double> sums(n_rows * n_classes), distances(n_rows * n_classes);
   std::vector<double> complement(by_margin ? n_rows : 0);
   const Votes votes{sums.data(), distances.data(), complement.data(), n_classes, by_margin};
@@ -125,6 +129,63 @@ std::tuple<Output<double, 2>, Output<double, 2>, Output<double, 1>> vote(
   const std::array<std::size_t, 2> shape{n_rows, static_cast<std::size_t>(n_classes)};
   return {to_numpy<double, 2>(std::move(sums), shape),
           to_numpy<double, 2>(std::move(distances), shape), to_numpy(std::move(complement))};
+}
+
+/// The arrays of a forest that shrinkage reads.
+struct SharesHandle {
+  Input<double, 1> share, weight_sum;
+
+  SharesHandle(nb::handle forest, std::size_t n_nodes)
+      : share(get_array<double>(forest, "share")),
+        weight_sum(get_array<double>(forest, "weight_sum")) {
+    if (share.size() != n_nodes || weight_sum.size() != n_nodes)
+      throw std::invalid_argument("the arrays of the forest do not fit together");
+  }
+
+  Shares view() const { return {share.data(), weight_sum.data()}; }
+};
+
+/// What `vote` returns for the forest shrunk by each of the strengths.
+template <class T>
+std::tuple<Output<double, 3>, Output<double, 3>, Output<double, 2>> vote_shrunk(
+    nb::handle forest_object, const Input<T, 2>& X, const std::vector<double>& strength,
+    std::int64_t n_classes, bool by_margin, const std::optional<Input<std::uint64_t, 2>>& left_out,
+    std::int64_t n_trees_per_member, std::int64_t n_threads) {
+  const ForestHandle forest(forest_object);
+  const SharesHandle shares(forest_object, forest.left.size());
+  check_rows(forest, X);
+  check_targets(forest, n_classes);
+  const std::size_t n_rows = X.shape(0), n_cells = n_rows * n_classes, n_each = strength.size();
+  if (n_each == 0) throw std::invalid_argument("strength must not be empty");
+  const LeftOut bits = read_left_out(left_out, n_rows, forest.target.size(), n_trees_per_member);
+  const std::size_t n_complements = by_margin ? n_rows : 0;
+  std::vector<double> sums(n_each * n_cells), distances(n_each * n_cells);
+  std::vector<double> complement(n_each * n_complements);
+  std::vector<Votes> votes;
+  for (std::size_t v = 0; v < n_each; ++v)
+    votes.push_back({sums.data() + v * n_cells, distances.data() + v * n_cells,
+                     complement.data() + v * n_complements, n_classes, by_margin});
+  const ForestView view = forest.view();
+  run_blocks(view, static_cast<std::int64_t>(n_rows), n_threads,
+             [&](RowRange range, const StopFlag& stop) {
+               vote_shrunk_rows(view, shares.view(), strength, X.data(), range, forest.scaling(),
+                                bits, votes, stop);
+             });
+  const std::array<std::size_t, 3> shape{n_each, n_rows, static_cast<std::size_t>(n_classes)};
+  return {to_numpy<double, 3>(std::move(sums), shape),
+          to_numpy<double, 3>(std::move(distances), shape),
+          to_numpy<double, 2>(std::move(complement), {n_each, n_complements})};
+}
+
+/// The shares of all nodes, shrunk.
+Output<double, 1> shrink(nb::handle forest_object, double strength) {
+  const ForestHandle forest(forest_object);
+  const SharesHandle shares(forest_object, forest.left.size());
+  const ForestView view = forest.view();
+  std::vector<double> shrunk(forest.left.size());
+  for (std::int64_t tree = 0; tree < view.n_trees; ++tree)
+    shrink_tree(view, tree, shares.view(), strength, shrunk.data() + view.tree_start[tree]);
+  return to_numpy(std::move(shrunk));
 }
 
 template <class T>
@@ -171,6 +232,8 @@ template <class T>
 void bind_for(nb::module_& m) {
   m.def("vote", &vote<T>, "forest"_a, "X"_a.noconvert(), "n_classes"_a, "by_margin"_a,
         "left_out"_a.noconvert().none(), "n_trees_per_member"_a, "n_threads"_a);
+  m.def("vote_shrunk", &vote_shrunk<T>, "forest"_a, "X"_a.noconvert(), "strength"_a, "n_classes"_a,
+        "by_margin"_a, "left_out"_a.noconvert().none(), "n_trees_per_member"_a, "n_threads"_a);
   m.def("apply", &apply<T>, "forest"_a, "X"_a.noconvert(), "n_threads"_a);
   m.def("explain", &explain<T>, "forest"_a, "X"_a.noconvert(), "n_classes"_a, "n_threads"_a);
 }
@@ -178,6 +241,7 @@ void bind_for(nb::module_& m) {
 }  // namespace
 
 void bind_ask(nb::module_& m) {
+  m.def("shrink", &shrink, "forest"_a, "strength"_a);
   bind_for<double>(m);
   bind_for<float>(m);
 }

@@ -95,7 +95,7 @@ inline std::int64_t step_down(const ForestView& forest, const double* row, bool 
   for (std::int64_t k = 0; k < n_active; ++k) {
     const std::int64_t tree = active[k];
     if (forest.left[node[k]] < 0) {
-      answers.membership[tree] = find_membership(forest, node[k], row);
+      answers.membership[tree] = find_membership(forest, node[k], forest.threshold[node[k]], row);
       if (is_root) answers.distance[tree] = 0.0;
       continue;
     }
@@ -179,6 +179,30 @@ inline void vote_row(const ForestView& forest, const double* values, bool has_mi
              normalized.distance[tree]);
 }
 
+/// Call visit(tree, voters, answers, normalized distances) for every tree, with the rows of the
+/// block that it votes on; `first` is the number of the block's first row.
+template <class Visit>
+void visit_voters(const ForestView& forest, const Block& block, std::int64_t first,
+                  const LeftOut& left_out, bool by_margin, const StopFlag& stop,
+                  const Visit& visit) {
+  Walker plain(forest, block, Distance::plain), normalized(forest, block, Distance::normalized);
+  const Answers& answers = by_margin ? plain.answers : normalized.answers;
+  std::vector<std::int32_t> voter(block.n_rows), row;
+  std::iota(voter.begin(), voter.end(), 0);
+  for (std::int64_t tree = 0; tree < forest.n_trees; ++tree) {
+    check_stop(stop);
+    if (left_out.word) {
+      voter.clear();
+      for (std::int32_t i = 0; i < block.n_rows; ++i)
+        if (left_out.contains(tree, first + i)) voter.push_back(i);
+    }
+    row = voter;
+    if (by_margin) plain.walk(tree, row, stop);
+    normalized.walk(tree, row, stop);
+    visit(tree, voter, answers, normalized.answers.distance);
+  }
+}
+
 /// Add the votes of all trees for some rows.
 template <class T>
 void vote_rows(const ForestView& forest, const T* values, RowRange range, Scaling scaling,
@@ -191,24 +215,13 @@ void vote_rows(const ForestView& forest, const T* values, RowRange range, Scalin
       vote_row(forest, block.row(i), block.has_missing, first + i, votes);
     return;
   }
-  Walker plain(forest, block, Distance::plain), normalized(forest, block, Distance::normalized);
-  const Answers& answers = votes.by_margin ? plain.answers : normalized.answers;
-  std::vector<std::int32_t> voter(n), row;
-  std::iota(voter.begin(), voter.end(), 0);
-  for (std::int64_t tree = 0; tree < forest.n_trees; ++tree) {
-    check_stop(stop);
-    if (left_out.word) {
-      voter.clear();
-      for (std::int32_t i = 0; i < n; ++i)
-        if (left_out.contains(tree, first + i)) voter.push_back(i);
-    }
-    row = voter;
-    if (votes.by_margin) plain.walk(tree, row, stop);
-    normalized.walk(tree, row, stop);
-    for (const std::int32_t i : voter)
-      add_vote(votes, first + i, forest.target[tree], answers.membership[i], answers.distance[i],
-               normalized.answers.distance[i]);
-  }
+  visit_voters(forest, block, first, left_out, votes.by_margin, stop,
+               [&](std::int64_t tree, const std::vector<std::int32_t>& voter,
+                   const Answers& answers, const std::vector<double>& normalized) {
+                 for (const std::int32_t i : voter)
+                   add_vote(votes, range.first + i, forest.target[tree], answers.membership[i],
+                            answers.distance[i], normalized[i]);
+               });
 }
 
 /// Write the leaf of some rows in each tree.

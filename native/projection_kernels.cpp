@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <vector>
 
 namespace lhtree {
 namespace {
@@ -141,6 +142,34 @@ LHTREE_INLINE void project_all(const T* const* row, std::int64_t n_rows, FormVie
   if (i < n_rows) project_dense<1>(row + i, form, last, score + i);
 }
 
+/// The terms of a form by the partial sum that they add to.
+struct TermGroups {
+  std::vector<std::int32_t> term;
+  std::int64_t start[lane_count + 1];  // sum r has the terms from start[r] to start[r + 1]
+
+  explicit TermGroups(const FormView& form) {
+    term.reserve(form.n_terms);
+    for (std::int64_t r = 0; r < lane_count; ++r) {
+      start[r] = static_cast<std::int64_t>(term.size());
+      for (std::int32_t k = 0; k < form.n_terms; ++k)
+        if (form.feature[k] % lane_count == r) term.push_back(k);
+    }
+    start[lane_count] = form.n_terms;
+  }
+};
+
+/// Add up what the terms are, for one row or for several side by side. One sum after the other
+/// stays in a register; those that are added to in turn would be kept in memory.
+template <class Sum, class Multiply>
+LHTREE_INLINE Sum add_groups(const TermGroups& groups, const Sum& zero, const Multiply& multiply) {
+  const auto add = [&](int r) {
+    Sum sum = zero;
+    for (std::int64_t k = groups.start[r]; k < groups.start[r + 1]; ++k) sum = sum + multiply(k);
+    return sum;
+  };
+  return ((add(0) + add(4)) + (add(2) + add(6))) + ((add(1) + add(5)) + (add(3) + add(7)));
+}
+
 }  // namespace
 
 LHTREE_CLONES void project(const double* const* row, std::int64_t n_rows, FormView form,
@@ -172,23 +201,16 @@ LHTREE_CLONES void project_each(const double* const* row, DenseForms forms, std:
 
 LHTREE_CLONES void project_columns(const double* const* column, std::int64_t n_rows, FormView form,
                                    double* score) {
+  const TermGroups groups(form);
+  const std::int32_t* term = groups.term.data();
   std::int64_t i = 0;
-  for (; i + lane_count <= n_rows; i += lane_count) {
-    Lanes sum[lane_count];  // partial sum r of eight rows
-    for (Lanes& lanes : sum) lanes = fill(0.0);
-    for (std::int64_t k = 0; k < form.n_terms; ++k) {
-      Lanes& lanes = sum[form.feature[k] % lane_count];
-      lanes = lanes + fill(form.weight[k]) * load(column[k] + i);
-    }
-    store(score + i,
-          ((sum[0] + sum[4]) + (sum[2] + sum[6])) + ((sum[1] + sum[5]) + (sum[3] + sum[7])));
-  }
-  for (; i < n_rows; ++i) {
-    Lanes sum = fill(0.0);
-    for (std::int64_t k = 0; k < form.n_terms; ++k)
-      sum.add(form.feature[k] % lane_count, form.weight[k] * column[k][i]);
-    score[i] = combine(sum);
-  }
+  for (; i + lane_count <= n_rows; i += lane_count)
+    store(score + i, add_groups(groups, fill(0.0), [&](std::int64_t k) {
+            return fill(form.weight[term[k]]) * load(column[term[k]] + i);
+          }));
+  for (; i < n_rows; ++i)
+    score[i] = add_groups(
+        groups, 0.0, [&](std::int64_t k) { return form.weight[term[k]] * column[term[k]][i]; });
 }
 
 double project_centered(const double* row, FormView form, const double* center) {

@@ -15,6 +15,7 @@
 
 #include "column_room.hpp"
 #include "contrast.hpp"
+#include "gini_cutter.hpp"
 #include "limited_cut.hpp"
 #include "node.hpp"
 #include "pages.hpp"

@@ -6,6 +6,7 @@
 #include <numeric>
 #include <vector>
 
+#include "gini_cutter.hpp"
 #include "limited_cut.hpp"
 #include "node.hpp"
 #include "random.hpp"

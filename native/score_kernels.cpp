@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace lhtree {
 
@@ -117,6 +118,26 @@ LHTREE_CLONES void find_bins(const double* value, std::int64_t n, double lowest,
     number = number > 0.0 ? number : 0.0;
     bin[i] = static_cast<std::int32_t>(number < most ? number : most);
   }
+}
+
+LHTREE_CLONES Edge find_edge(const double* value, const std::uint16_t* code, std::int64_t n,
+                             std::uint16_t bin) {
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  double below[lane_count], above[lane_count];  // of every eighth value
+  std::fill_n(below, lane_count, -infinity);
+  std::fill_n(above, lane_count, infinity);
+  const auto look = [&](std::int64_t i, std::int64_t k) {
+    const double low = code[i] <= bin ? value[i] : -infinity;
+    const double high = code[i] <= bin ? infinity : value[i];
+    below[k] = low > below[k] ? low : below[k];
+    above[k] = high < above[k] ? high : above[k];
+  };
+  std::int64_t i = 0;
+  for (; i + lane_count <= n; i += lane_count)
+    for (std::int64_t k = 0; k < lane_count; ++k) look(i + k, k);
+  for (; i < n; ++i) look(i, 0);
+  return {*std::max_element(below, below + lane_count),
+          *std::min_element(above, above + lane_count)};
 }
 
 }  // namespace lhtree

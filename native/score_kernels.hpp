@@ -65,4 +65,11 @@ void find_bins(const double* value, std::int64_t n, double lowest, double scale,
 void find_bins(const double* value, std::int64_t n, double lowest, double scale, std::int32_t last,
                std::int32_t* bin);
 
+/// The largest value of the bins up to number `bin`, and the smallest of those behind it.
+struct Edge {
+  double below;
+  double above;
+};
+Edge find_edge(const double* value, const std::uint16_t* code, std::int64_t n, std::uint16_t bin);
+
 }  // namespace lhtree

@@ -24,10 +24,10 @@ struct Answers {
   std::vector<double> distance;  // to the nearest hyperplane of the path; 0 if there is none
 };
 
-/// Membership of a row in the target class of its leaf.
-inline double find_membership(const ForestView& forest, std::int64_t leaf, const double* row) {
+/// Membership of a row in the target class of its leaf, which has this share of targets.
+inline double find_membership(const ForestView& forest, std::int64_t leaf, double share,
+                              const double* row) {
   const FormView line = forest.form(leaf);
-  const double share = forest.threshold[leaf];
   if (line.n_terms == 0) return share;
   const double value = share + project_centered(row, line, forest.center + forest.start[leaf]);
   // Infinite parts of both signs, far from all training rows, say nothing.
@@ -93,12 +93,13 @@ class Walker {
 
   void arrive(const Span& span, const std::int32_t* row) {
     const std::int64_t leaf = root_ + span.node;
+    const double share = forest_.threshold[leaf];
     const bool is_constant = forest_.start[leaf] == forest_.start[leaf + 1];
     for (std::int32_t k = span.begin; k < span.end; ++k) {
       const std::int32_t i = row[k];
       answers.leaf[i] = span.node;
       answers.membership[i] =
-          is_constant ? forest_.threshold[leaf] : find_membership(forest_, leaf, block_.row(i));
+          is_constant ? share : find_membership(forest_, leaf, share, block_.row(i));
     }
   }
 

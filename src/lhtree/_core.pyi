@@ -1,6 +1,6 @@
 """Native core of lhtree: free functions on arrays."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -46,6 +46,17 @@ def vote(
     n_trees_per_member: int,
     n_threads: int,
 ) -> tuple[Floats, Floats, Floats]: ...
+def vote_shrunk(
+    forest: Forest,
+    X: Rows,
+    strength: Sequence[float],
+    n_classes: int,
+    by_margin: bool,
+    left_out: NDArray[np.uint64] | None,
+    n_trees_per_member: int,
+    n_threads: int,
+) -> tuple[Floats, Floats, Floats]: ...
+def shrink(forest: Forest, strength: float) -> Floats: ...
 def apply(forest: Forest, X: Rows, n_threads: int) -> NDArray[np.int64]: ...
 def explain(forest: Forest, X: Rows, n_classes: int, n_threads: int) -> tuple[Floats, Floats]: ...
 def find_links(left: NDArray[np.int32], risk: Floats) -> tuple[Floats, Floats]: ...

@@ -25,15 +25,17 @@ class FittedTrees(RowReader, ClassifierMixin, BaseEstimator):
         return len(self.forest_) // len(list_targets(self.n_classes_))
 
     def _vote(self, X, left_out=None):
+        return self.forest_.vote(X, left_out=left_out, **self._describe_vote())
+
+    def _describe_vote(self):
+        """Return how the trees are asked for votes."""
         parameters.check_voting(self.voting)
-        return self.forest_.vote(
-            X,
-            n_classes=self.n_classes_,
-            by_margin=self.voting == "margin",
-            left_out=left_out,
-            n_trees_per_member=len(self.forest_) // self._n_members,
-            n_threads=parameters.count_threads(self.n_jobs),
-        )
+        return {
+            "n_classes": self.n_classes_,
+            "by_margin": self.voting == "margin",
+            "n_trees_per_member": len(self.forest_) // self._n_members,
+            "n_threads": parameters.count_threads(self.n_jobs),
+        }
 
     def _find_probabilities(self, sums, n_members):
         """Return the shares of the votes, whose order decides the label."""

@@ -45,18 +45,30 @@ class JudgedTrees(FittedTrees):
 
     def _vote_left_out(self, rows, left_out):
         """Return the scores of rows by the members that left them out."""
-        bits = left_out.pad(self._n_members)
-        n_voters = np.maximum(left_out.n_voters, 1)[:, np.newaxis]
-        by_margin = self.voting == "margin"
-        return find_scores(self._vote(rows.X, left_out=bits), n_voters, by_margin=by_margin)
+        sums = self._vote(rows.X, left_out=left_out.pad(self._n_members))
+        return self._score_votes(sums, left_out)
 
-    def _measure_left_out(self, rows, left_out):
-        """Return the squared error of the votes on each row, in pieces that take little memory."""
-        score = self._vote_left_out(rows, left_out)
-        error = np.empty(len(score))
-        for part in cut_pieces(len(score)):
-            error[part] = shrinkage.measure_error(normalize_scores(score[part]), rows.code[part])
-        return error
+    def _vote_shrunk(self, rows, left_out):
+        """Return the same sums of votes for each strength that a forest may be shrunk by."""
+        bits = left_out.pad(self._n_members)
+        return self.forest_.vote_shrunk(
+            rows.X, shrinkage.STRENGTHS, left_out=bits, **self._describe_vote()
+        )
+
+    def _score_votes(self, sums, left_out):
+        n_voters = np.maximum(left_out.n_voters, 1)[:, np.newaxis]
+        return find_scores(sums, n_voters, by_margin=self.voting == "margin")
+
+    def _measure_shrunk(self, rows, left_out):
+        """Return the squared errors of the votes on each row, one array for each strength."""
+        errors = []
+        for sums in zip(*self._vote_shrunk(rows, left_out), strict=True):
+            score, error = self._score_votes(sums, left_out), np.empty(len(rows.code))
+            for part in cut_pieces(len(score)):  # which take little memory
+                proba = normalize_scores(score[part])
+                error[part] = shrinkage.measure_error(proba, rows.code[part])
+            errors.append(error)
+        return errors
 
     def _find_left_out_accuracy(self, rows):
         some, left_out = self._find_judges(rows, None)
@@ -77,20 +89,19 @@ class JudgedTrees(FittedTrees):
 
     def _choose_strength(self, rows):
         """Return the strength that suits the out-of-bag votes; see `shrinkage`."""
-        plain, t = self.forest_, self._n_members
+        t = self._n_members
         if t == 1:  # too few to tell
             return 0.0
         some, half, whole = self._find_judges(rows, t // 2, None)
         is_judge = half.n_voters > 0
-        errors = []
-        for strength in shrinkage.STRENGTHS:
-            self.forest_ = shrinkage.shrink(plain, strength)
-            error = [
-                self._measure_left_out(some, left_out)[is_judge] for left_out in (half, whole)
-            ]
-            voters = half.n_voters[is_judge], whole.n_voters[is_judge]
-            errors.append(shrinkage.extrapolate_error(error, voters, t, some.counts[is_judge]))
-            self.forest_ = plain  # no two others at a time
+        voters = half.n_voters[is_judge], whole.n_voters[is_judge]
+        measured = (self._measure_shrunk(some, left_out) for left_out in (half, whole))
+        errors = [
+            shrinkage.extrapolate_error(
+                (few[is_judge], every[is_judge]), voters, t, some.counts[is_judge]
+            )
+            for few, every in zip(*measured, strict=True)
+        ]
         return shrinkage.choose_strength(errors)
 
     def _calibrate(self, rows):

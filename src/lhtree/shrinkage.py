@@ -15,6 +15,7 @@ from dataclasses import fields
 import numpy as np
 from numpy.typing import NDArray
 
+from lhtree import _core
 from lhtree.tree import Floats, Forest, Ints
 
 STRENGTHS = (0.0, 1.0, 3.0, 10.0, 30.0, 100.0)  # what "auto" chooses from
@@ -38,17 +39,7 @@ def shrink(forest: Forest, strength: float) -> Forest:
     """
     if strength == 0.0:
         return forest
-    share = forest.share.copy()
-    root = np.repeat(forest.tree_start[:-1], np.diff(forest.tree_start))
-    level = forest.tree_start[:-1]
-    while len(level):
-        level = level[forest.left[level] >= 0]
-        factor = forest.weight_sum[level] / (forest.weight_sum[level] + strength)
-        child = root[level] + forest.left[level]
-        for side in (child, child + 1):
-            step = forest.share[side] - forest.share[level]
-            share[side] = np.clip(share[level] + factor * step, 0.0, 1.0)
-        level = np.concatenate([child, child + 1])
+    share = _core.shrink(forest, strength)
     arrays = {field.name: getattr(forest, field.name) for field in fields(Forest)}
     threshold = np.where(forest.left < 0, share, forest.threshold)
     return Forest._from_core({**arrays, "share": share, "threshold": threshold})

@@ -24,6 +24,7 @@ from lhtree.sparse import move_columns, place_columns, split_blocks
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Progress = Callable[[int], object]
+Votes = tuple[Floats, Floats, Floats]
 
 NO_MAX_DEPTH = np.iinfo(np.int64).max
 CONTRASTS = ("mean", "standardized", "fisher")
@@ -236,7 +237,7 @@ class Forest:
         left_out: NDArray[np.uint64] | None = None,
         n_trees_per_member: int = 1,
         n_threads: int = 1,
-    ) -> tuple[Floats, Floats, Floats]:
+    ) -> Votes:
         """Sum what the trees of each class say of each row.
 
         Returns
@@ -248,22 +249,59 @@ class Forest:
         complement : ndarray of shape (n_rows,)
             Sum of ``(1 - membership) * distance`` with `by_margin`, otherwise empty.
         """
-        if isinstance(X, np.ndarray):
+
+        def ask(forest: Forest, rows: Any, words: NDArray[np.uint64] | None) -> Votes:
             return _core.vote(
-                self, X, n_classes, by_margin, left_out, n_trees_per_member, n_threads
+                forest, rows, n_classes, by_margin, words, n_trees_per_member, n_threads
             )
+
+        return self._ask_blocks(X, left_out, ask)
+
+    def vote_shrunk(
+        self,
+        X: Any,
+        strengths: Sequence[float],
+        *,
+        n_classes: int,
+        by_margin: bool = False,
+        left_out: NDArray[np.uint64] | None = None,
+        n_trees_per_member: int = 1,
+        n_threads: int = 1,
+    ) -> Votes:
+        """Sum what the trees would say if they were shrunk by each of some strengths.
+
+        :mod:`lhtree.shrinkage` has the definition. Rows take the same paths whatever the
+        strength, so they walk down the trees once.
+
+        Returns
+        -------
+        tuple of ndarrays
+            What :meth:`vote` returns, one after the other along a first axis.
+        """
+
+        def ask(forest: Forest, rows: Any, words: NDArray[np.uint64] | None) -> Votes:
+            return _core.vote_shrunk(
+                forest, rows, strengths, n_classes, by_margin, words, n_trees_per_member, n_threads
+            )
+
+        return self._ask_blocks(X, left_out, ask, axis=1)
+
+    def _ask_blocks(
+        self, X: Any, left_out: NDArray[np.uint64] | None, ask: Callable[..., Votes], axis: int = 0
+    ) -> Votes:
+        """Ask for the votes on rows, sparse ones in dense blocks that are joined."""
+        if isinstance(X, np.ndarray):
+            return ask(self, X, left_out)
         forest, X = self._narrow(X)
         parts = []
         for rows, block in split_blocks(X):
             words = None
             if left_out is not None:
                 words = np.ascontiguousarray(left_out[:, rows.start // 64 : -(-rows.stop // 64)])
-            parts.append(
-                _core.vote(
-                    forest, block, n_classes, by_margin, words, n_trees_per_member, n_threads
-                )
-            )
-        vote, distance, complement = map(np.concatenate, zip(*parts, strict=True))
+            parts.append(ask(forest, block, words))
+        vote, distance, complement = (
+            np.concatenate(part, axis=axis) for part in zip(*parts, strict=True)
+        )
         return vote, distance, complement
 
     def _narrow(self, X: csr_array) -> tuple[Forest, csr_array]:

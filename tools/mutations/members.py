@@ -10,6 +10,11 @@ def planted(name: str, old: str, new: str) -> Mutation:
     )
 
 
+def in_shrink(name: str, old: str, new: str) -> Mutation:
+    """Return a bug of shrinkage in the native core."""
+    return Mutation(name, "native", old, new, ("test_members.py",))
+
+
 # fmt: off
 MUTATIONS = (
     planted("beta-schedule", "beta * i / n_members", "beta * (i + 1) / n_members"),
@@ -19,10 +24,12 @@ MUTATIONS = (
     planted("members-of-columns-alone", "MOST_NUMBERS // (n_rows * n_columns * n_trees)",
             "MOST_NUMBERS // (n_columns * n_trees)"),
     planted("members-heard-twice", "progress.n_before = first - n_old", "progress.n_before = 0"),
-    planted("shrink-from-plain-parent", "np.clip(share[level] + factor * step",
-            "np.clip(forest.share[level] + factor * step"),
-    planted("shrink-half-steps", "factor = forest.weight_sum[level] /",
-            "factor = 0.5 * forest.weight_sum[level] /"),
+    in_shrink("shrink-from-plain-parent", "std::clamp(shrunk[i] + factor",
+              "std::clamp(share[i] + factor"),
+    in_shrink("shrink-half-steps", "factor = weight / (weight + strength)",
+              "factor = 0.5 * weight / (weight + strength)"),
+    in_shrink("shrink-judged-plain", "root + leaf, shrunk[leaf], block.row(i)",
+              "root + leaf, forest.threshold[root + leaf], block.row(i)"),
     planted("shrink-leaves-unmoved", "np.where(forest.left < 0, share, forest.threshold)",
             "forest.threshold.copy()"),
     planted("shrink-strongest", "int(np.argmin(errors))", "int(np.argmax(errors))"),

@@ -9,16 +9,16 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from lhtree import classifier as local
-from lhtree import members, parameters
+from lhtree import members, parameters, shrinkage
 from lhtree.base import HyperplaneTrees, restored_on_error
 from lhtree.columns import Columns
 from lhtree.dask import facts as known
 from lhtree.dask.cluster import Cluster, find_client
 from lhtree.dask.fit import DistributedGrower, DistributedRows
 from lhtree.dask.partitions import check_table, is_array, is_frame, list_partitions
+from lhtree.dask.passes import VoteQuestion
 from lhtree.left_out import MOST_JUDGES
 from lhtree.tree import join_forests
-from lhtree.vote import find_scores
 
 REFUSED = {
     "categorical_features": "encode categories before",
@@ -156,12 +156,16 @@ class _Distributed(HyperplaneTrees):
 
     def _vote_left_out(self, judges, voters):
         """Return the scores of rows by the members that left them out."""
-        by_margin = self.voting == "margin"
-        sums = judges.vote(
-            self.forest_, self.n_classes_, by_margin=by_margin, n_members=voters.n_members
+        return self._score_votes(judges.vote(self._find_question(voters)), voters)
+
+    def _vote_shrunk(self, judges, voters):
+        """Return the same sums of votes for each strength that a forest may be shrunk by."""
+        return judges.vote(self._find_question(voters, shrinkage.STRENGTHS), axis=1)
+
+    def _find_question(self, voters, strengths=None):
+        return VoteQuestion(
+            self.forest_, self.n_classes_, self.voting == "margin", voters.n_members, strengths
         )
-        n_answers = np.maximum(voters.n_voters, 1)[:, np.newaxis]
-        return find_scores(sums, n_answers, by_margin=by_margin)
 
     def to_local(self):
         """Return the plain classifier with the same trees.

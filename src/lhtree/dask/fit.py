@@ -301,16 +301,13 @@ class JudgeRows:
         n = len(self._is_left_out) if n_members is None else n_members
         return JudgeVoters(n, self._is_left_out[:n].sum(axis=0))
 
-    def vote(
-        self, forest: Forest, n_classes: int, *, by_margin: bool, n_members: int
-    ) -> tuple[Floats, Floats, Floats]:
+    def vote(self, question: passes.VoteQuestion, axis: int = 0) -> tuple[Floats, Floats, Floats]:
         """Sum what the first members say of rows that they did not see."""
-        futures = self._cluster.start(
-            passes.vote_left_out, self._futures, shared=(forest, n_classes, by_margin, n_members)
-        )
-        vote, distance, complement = zip(*self._cluster.gather_each(futures), strict=True)
+        futures = self._cluster.start(passes.vote_left_out, self._futures, shared=(question,))
+        parts = zip(*self._cluster.gather_each(futures), strict=True)
         self._cluster.drop(futures)
-        return np.concatenate(vote), np.concatenate(distance), np.concatenate(complement)
+        vote, distance, complement = (np.concatenate(part, axis=axis) for part in parts)
+        return vote, distance, complement
 
 
 class JudgeVoters(NamedTuple):

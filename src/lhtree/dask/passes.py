@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -424,16 +425,27 @@ def pick_judges(X: Any, labels: Labels, plan: Plan, draws: Draws, step: int) -> 
     )
 
 
-def vote_left_out(
-    judges: Judges, forest: Forest, n_classes: int, by_margin: bool, n_members: int
-) -> tuple[Floats, Floats, Floats]:
+class VoteQuestion(NamedTuple):
+    """What is asked of rows that some members did not see."""
+
+    forest: Forest
+    n_classes: int
+    by_margin: bool
+    n_members: int  # the first ones, that are asked
+    strengths: tuple[float, ...] | None  # of shrinkage, asked side by side; None: as it is
+
+
+def vote_left_out(judges: Judges, question: VoteQuestion) -> tuple[Floats, Floats, Floats]:
     """Sum what the first members say of rows that they did not see."""
+    forest, n_classes, by_margin, n_members, strengths = question
     if len(judges.X) == 0:
-        nothing = np.zeros((0, n_classes))
-        return nothing, nothing, np.zeros(0)
+        each = () if strengths is None else (len(strengths),)
+        nothing = np.zeros((*each, 0, n_classes))
+        return nothing, nothing, np.zeros((*each, 0))
     is_asked = np.zeros((len(judges.is_left_out), 64 * -(-len(judges.X) // 64)), dtype=bool)
     is_asked[:n_members, : len(judges.X)] = judges.is_left_out[:n_members]
-    return forest.vote(
+    ask = forest.vote if strengths is None else partial(forest.vote_shrunk, strengths=strengths)
+    return ask(
         judges.X,
         n_classes=n_classes,
         by_margin=by_margin,
