@@ -72,7 +72,7 @@ MUTATIONS = (
             "(sum[0][p] + sum[2][p]) + (sum[4][p] + sum[6][p])"),
     in_core("single-term-weight", "form.weight[0] * static_cast<double>(row[i][j]) + 0.0",
             "static_cast<double>(row[i][j]) + 0.0"),
-    in_core("lane-trial", "sum[form.feature[k] % lane_count];", "sum[k % lane_count];"),
+    in_core("lane-trial", "form.feature[k] % lane_count == r", "k % lane_count == r"),
     in_core("lane-leaf", "sum.add(j % lane_count, form.weight[k] * (offset",
             "sum.add(k % lane_count, form.weight[k] * (offset"),
     in_core("norm", "terms.weight[k] * terms.weight[k]", "std::abs(terms.weight[k])"),
