@@ -14,9 +14,10 @@ from sklearn.metrics import accuracy_score
 from lhtree import _core, calibration, parameters, shrinkage
 from lhtree.answers import FittedTrees
 from lhtree.rows import Draw, LeftOut
-from lhtree.vote import cut_pieces, find_scores, normalize_scores
+from lhtree.vote import find_scores, normalize_scores
 
 MOST_JUDGES = 5_000  # rows whose out-of-bag votes decide on members and shrinkage
+MOST_AT_ONCE = 1_024  # whose votes under all strengths take little memory; whole words of bits
 
 
 class JudgedTrees(FittedTrees):
@@ -46,29 +47,35 @@ class JudgedTrees(FittedTrees):
     def _vote_left_out(self, rows, left_out):
         """Return the scores of rows by the members that left them out."""
         sums = self._vote(rows.X, left_out=left_out.pad(self._n_members))
-        return self._score_votes(sums, left_out)
+        return self._score_votes(sums, left_out.n_voters)
 
     def _vote_shrunk(self, rows, left_out):
-        """Return the same sums of votes for each strength that a forest may be shrunk by."""
-        bits = left_out.pad(self._n_members)
-        return self.forest_.vote_shrunk(
-            rows.X, shrinkage.STRENGTHS, left_out=bits, **self._describe_vote()
-        )
+        """Yield rows, and the same sums of votes for each strength that may shrink the forest."""
+        bits, step = left_out.pad(self._n_members), MOST_AT_ONCE
+        for begin in range(0, rows.n_rows, step):
+            part = slice(begin, min(begin + step, rows.n_rows))
+            words = np.ascontiguousarray(bits[:, begin // 64 : (begin + step) // 64])
+            yield (
+                part,
+                self.forest_.vote_shrunk(
+                    rows.X[part], shrinkage.STRENGTHS, left_out=words, **self._describe_vote()
+                ),
+            )
 
-    def _score_votes(self, sums, left_out):
-        n_voters = np.maximum(left_out.n_voters, 1)[:, np.newaxis]
+    def _score_votes(self, sums, n_voters):
+        """Return the scores of rows by so many members."""
+        n_voters = np.maximum(n_voters, 1)[:, np.newaxis]
         return find_scores(sums, n_voters, by_margin=self.voting == "margin")
 
     def _measure_shrunk(self, rows, left_out):
-        """Return the squared errors of the votes on each row, one array for each strength."""
-        errors = []
-        for sums in zip(*self._vote_shrunk(rows, left_out), strict=True):
-            score, error = self._score_votes(sums, left_out), np.empty(len(rows.code))
-            for part in cut_pieces(len(score)):  # which take little memory
-                proba = normalize_scores(score[part])
-                error[part] = shrinkage.measure_error(proba, rows.code[part])
-            errors.append(error)
-        return errors
+        """Return the squared errors of the votes, a row for each strength."""
+        error = np.empty((len(shrinkage.STRENGTHS), len(rows.code)))
+        for part, all_sums in self._vote_shrunk(rows, left_out):
+            for k, sums in enumerate(zip(*all_sums, strict=True)):
+                score = self._score_votes(sums, left_out.n_voters[part])
+                proba = normalize_scores(score)
+                error[k, part] = shrinkage.measure_error(proba, rows.code[part])
+        return error
 
     def _find_left_out_accuracy(self, rows):
         some, left_out = self._find_judges(rows, None)

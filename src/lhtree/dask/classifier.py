@@ -156,11 +156,11 @@ class _Distributed(HyperplaneTrees):
 
     def _vote_left_out(self, judges, voters):
         """Return the scores of rows by the members that left them out."""
-        return self._score_votes(judges.vote(self._find_question(voters)), voters)
+        return self._score_votes(judges.vote(self._find_question(voters)), voters.n_voters)
 
     def _vote_shrunk(self, judges, voters):
-        """Return the same sums of votes for each strength that a forest may be shrunk by."""
-        return judges.vote(self._find_question(voters, shrinkage.STRENGTHS), axis=1)
+        """Yield rows, and the same sums of votes for each strength that may shrink the forest."""
+        yield slice(None), judges.vote(self._find_question(voters, shrinkage.STRENGTHS), axis=1)
 
     def _find_question(self, voters, strengths=None):
         return VoteQuestion(
