@@ -9,7 +9,7 @@ namespace {
 
 /// The length of a row, in single precision and no shorter than it is.
 template <class T>
-LHTREE_INLINE float measure_row(const T* row, const double* middle, std::int64_t n_columns) {
+LHTREE_INLINE float measure(const T* row, const double* middle, std::int64_t n_columns) {
   constexpr float infinity = std::numeric_limits<float>::infinity();
   constexpr double rounding = 1.0 + 1e-7;  // also of the sum, up to a billion columns
   Lanes sum = fill(0.0);
@@ -131,14 +131,12 @@ std::int64_t keep_unsure(KnownRows rows, Transfer transfer, double threshold, st
               [&](double guess, double error) { return !(std::abs(guess - threshold) > error); });
 }
 
-LHTREE_CLONES void measure_rows(const double* const* row, std::int64_t n, const double* middle,
-                                std::int64_t n_columns, float* length) {
-  for (std::int64_t i = 0; i < n; ++i) length[i] = measure_row(row[i], middle, n_columns);
+LHTREE_CLONES float measure_row(const double* row, const double* middle, std::int64_t n_columns) {
+  return measure(row, middle, n_columns);
 }
 
-LHTREE_CLONES void measure_rows(const float* const* row, std::int64_t n, const double* middle,
-                                std::int64_t n_columns, float* length) {
-  for (std::int64_t i = 0; i < n; ++i) length[i] = measure_row(row[i], middle, n_columns);
+LHTREE_CLONES float measure_row(const float* row, const double* middle, std::int64_t n_columns) {
+  return measure(row, middle, n_columns);
 }
 
 }  // namespace lhtree

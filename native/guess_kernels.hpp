@@ -48,7 +48,7 @@ inline float remember(double score) {
 /// What is known of rows: `known` has a value for each of them, `length` for each row of the table.
 struct KnownRows {
   const float* known;
-  const float* length;
+  const ShortLength* length;
   const std::uint32_t* row;
 };
 
@@ -79,10 +79,8 @@ std::int64_t keep_outside(KnownRows rows, Transfer transfer, double low, double 
 std::int64_t keep_unsure(KnownRows rows, Transfer transfer, double threshold, std::uint32_t* place,
                          std::int64_t n_listed);
 
-/// Length of each of `n` rows of `n_columns` about `middle`, rounded up.
-void measure_rows(const double* const* row, std::int64_t n, const double* middle,
-                  std::int64_t n_columns, float* length);
-void measure_rows(const float* const* row, std::int64_t n, const double* middle,
-                  std::int64_t n_columns, float* length);
+/// Length of a row of `n_columns` about `middle`, rounded up.
+float measure_row(const double* row, const double* middle, std::int64_t n_columns);
+float measure_row(const float* row, const double* middle, std::int64_t n_columns);
 
 }  // namespace lhtree

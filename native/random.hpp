@@ -60,7 +60,7 @@ struct DrawLimit {
 /// rows, few bits do, and take little memory.
 inline DrawLimit find_draw_limit(std::uint64_t key, std::uint32_t n_rows, std::uint32_t n_draws,
                                  const StopFlag& stop) {
-  const int n_bits = std::clamp(static_cast<int>(std::bit_width(n_rows)) - 2, 1, 16);
+  const int n_bits = std::clamp(static_cast<int>(std::bit_width(n_rows)) - 6, 1, 16);
   const int shift = 64 - n_bits;
   std::vector<std::uint32_t> count(std::size_t{1} << n_bits, 0);
   const auto visit = [&](const auto& look) {

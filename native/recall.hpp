@@ -57,9 +57,9 @@ void measure_lengths(Table<T>& table) {
   length.resize(table.n_rows);
   longest = 0.0f;
   for (std::int64_t i = 0; i < table.n_rows; ++i) {
-    const T* row = table.row(i);
-    measure_rows(&row, 1, middle.data(), table.n_columns, &length[i]);
-    longest = length[i] <= longest ? longest : length[i];  // not a number, if they all are
+    const float measured = measure_row(table.row(i), middle.data(), table.n_columns);
+    length[i] = ShortLength(measured);
+    longest = measured <= longest ? longest : measured;  // not a number, if they all are
   }
 }
 
@@ -191,9 +191,9 @@ class Recall {
   }
 
   const RowLengths& lengths_;
-  PageVector<float> near_length_;
-  const float* length_ = nullptr;   // by number of a row
-  std::vector<double> new_weight_;  // [width]
+  PageVector<ShortLength> near_length_;
+  const ShortLength* length_ = nullptr;  // by number of a row
+  std::vector<double> new_weight_;       // [width]
   Transfer transfer_{};
 };
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cassert>
 #include <cstdint>
 #include <vector>
@@ -11,11 +12,28 @@
 
 namespace lhtree {
 
+/// The length of a row in two bytes: the upper half of a float, rounded up. Every row has one, and
+/// what is looked up by it bears a bound that is a hundredth too wide.
+class ShortLength {
+ public:
+  ShortLength() = default;
+  explicit ShortLength(float length) {
+    const auto bits = std::bit_cast<std::uint32_t>(length);
+    const bool is_rounded = length == length && bits % half != 0;  // not a number stays so
+    upper_ = static_cast<std::uint16_t>(bits / half + is_rounded);
+  }
+  operator float() const { return std::bit_cast<float>(upper_ * half); }
+
+ private:
+  static constexpr std::uint32_t half = 1 << 16;
+  std::uint16_t upper_;
+};
+
 /// How far the rows of a table lie from its middle; see recall.hpp.
 struct RowLengths {
   std::vector<double> middle;  // [width of the table]
   double middle_length = 0.0;
-  PageVector<float> length;  // [n_rows], rounded up; empty: not measured
+  PageVector<ShortLength> length;  // [n_rows], rounded up; empty: not measured
   float longest = 0.0f;
 };
 
