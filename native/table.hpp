@@ -13,7 +13,7 @@
 namespace lhtree {
 
 /// The length of a row in two bytes: the upper half of a float, rounded up. Every row has one, and
-/// what is looked up by it bears a bound that is a hundredth too wide.
+/// bounds that follow from it are too wide by a hundredth at most.
 class ShortLength {
  public:
   ShortLength() = default;
