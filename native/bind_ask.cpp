@@ -184,7 +184,7 @@ Output<double, 1> shrink(nb::handle forest_object, double strength) {
   const ForestView view = forest.view();
   std::vector<double> shrunk(forest.left.size());
   for (std::int64_t tree = 0; tree < view.n_trees; ++tree)
-    shrink_tree(view, tree, shares.view(), strength, shrunk.data() + view.tree_start[tree]);
+    shrink_tree(view, tree, shares.view(), {strength}, shrunk.data() + view.tree_start[tree]);
   return to_numpy(std::move(shrunk));
 }
 

@@ -77,12 +77,12 @@ class GiniCutter {
     code_.resize(scores_.n_rows);
     find_bins(scores_.score, scores_.n_rows, lowest, scale, static_cast<std::int32_t>(n_bins_ - 1),
               code_.data());
-    std::int64_t n_targets[most_bins], n_rest[most_bins];
+    std::uint32_t n_targets[most_bins], n_rest[most_bins];
     count_codes(0, scores_.n_targets, n_targets);
     count_codes(scores_.n_targets, scores_.n_rows, n_rest);
     target_[0] = all_[0] = 0.0;
     for (std::int64_t b = 0; b < n_bins_; ++b) {
-      size_[b] = n_targets[b] + n_rest[b];
+      size_[b] = std::int64_t{n_targets[b]} + n_rest[b];
       if (size_[b] > 0) last_bin_ = b;
       target_[b + 1] = target_[b] + static_cast<double>(n_targets[b]);
       all_[b + 1] = all_[b] + static_cast<double>(size_[b]);
@@ -92,10 +92,10 @@ class GiniCutter {
   }
 
   /// Two counters for each bin: one that was just changed has to be waited for.
-  void count_codes(std::int64_t begin, std::int64_t end, std::int64_t* size) const {
-    std::int64_t other[most_bins];
-    std::fill_n(size, n_bins_, 0);
-    std::fill_n(other, n_bins_, 0);
+  void count_codes(std::int64_t begin, std::int64_t end, std::uint32_t* size) const {
+    std::uint32_t other[most_bins];
+    std::fill_n(size, n_bins_, 0u);
+    std::fill_n(other, n_bins_, 0u);
     const std::uint16_t* code = code_.data();
     std::int64_t i = begin;
     for (; i + 1 < end; i += 2) {
@@ -170,7 +170,7 @@ class GiniCutter {
       end[b] = n_before;
       if (is_open_[b]) n_before += size_[b];
     }
-    row_.resize(n_open_);
+    remake(row_, n_open_);
     visit_open_rows([&](std::int64_t i) {
       row_[end[code_[i]]++] = {scores_.score[i], static_cast<std::uint32_t>(i)};
     });

@@ -95,7 +95,8 @@ inline std::int64_t step_down(const ForestView& forest, const double* row, bool 
   for (std::int64_t k = 0; k < n_active; ++k) {
     const std::int64_t tree = active[k];
     if (forest.left[node[k]] < 0) {
-      answers.membership[tree] = find_membership(forest, node[k], forest.threshold[node[k]], row);
+      answers.membership[tree] =
+          add_line(forest.threshold[node[k]], find_line(forest, node[k], row));
       if (is_root) answers.distance[tree] = 0.0;
       continue;
     }

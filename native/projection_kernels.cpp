@@ -147,14 +147,14 @@ struct TermGroups {
   std::vector<std::int32_t> term;
   std::int64_t start[lane_count + 1];  // sum r has the terms from start[r] to start[r + 1]
 
-  explicit TermGroups(const FormView& form) {
-    term.reserve(form.n_terms);
-    for (std::int64_t r = 0; r < lane_count; ++r) {
-      start[r] = static_cast<std::int64_t>(term.size());
-      for (std::int32_t k = 0; k < form.n_terms; ++k)
-        if (form.feature[k] % lane_count == r) term.push_back(k);
-    }
-    start[lane_count] = form.n_terms;
+  explicit TermGroups(const FormView& form) : term(form.n_terms), start{} {
+    const auto group_of = [&](std::int64_t k) { return form.feature[k] % lane_count; };
+    for (std::int64_t k = 0; k < form.n_terms; ++k) ++start[group_of(k) + 1];
+    for (std::int64_t r = 0; r < lane_count; ++r) start[r + 1] += start[r];
+    std::int64_t end[lane_count];  // of each group so far
+    std::copy_n(start, lane_count, end);
+    for (std::int64_t k = 0; k < form.n_terms; ++k)
+      term[end[group_of(k)]++] = static_cast<std::int32_t>(k);
   }
 };
 

@@ -57,9 +57,8 @@ void measure_lengths(Table<T>& table) {
   length.resize(table.n_rows);
   longest = 0.0f;
   for (std::int64_t i = 0; i < table.n_rows; ++i) {
-    const float measured = measure_row(table.row(i), middle.data(), table.n_columns);
-    length[i] = ShortLength(measured);
-    longest = measured <= longest ? longest : measured;  // not a number, if they all are
+    length[i] = ShortLength(measure_row(table.row(i), middle.data(), table.n_columns));
+    longest = length[i] <= longest ? longest : length[i];  // not a number, if they all are
   }
 }
 

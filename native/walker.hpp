@@ -24,14 +24,17 @@ struct Answers {
   std::vector<double> distance;  // to the nearest hyperplane of the path; 0 if there is none
 };
 
-/// Membership of a row in the target class of its leaf, which has this share of targets.
-inline double find_membership(const ForestView& forest, std::int64_t leaf, double share,
-                              const double* row) {
+/// What the line of a leaf adds to its share of targets for a row.
+inline double find_line(const ForestView& forest, std::int64_t leaf, const double* row) {
   const FormView line = forest.form(leaf);
-  if (line.n_terms == 0) return share;
-  const double value = share + project_centered(row, line, forest.center + forest.start[leaf]);
-  // Infinite parts of both signs, far from all training rows, say nothing.
-  return std::isnan(value) ? share : std::clamp(value, 0.0, 1.0);
+  if (line.n_terms == 0) return 0.0;
+  return project_centered(row, line, forest.center + forest.start[leaf]);
+}
+
+/// Membership in the target class, from the share of a leaf and its line. Infinite parts of both
+/// signs, far from all training rows, say nothing.
+inline double add_line(double share, double line) {
+  return std::isnan(line) ? share : std::clamp(share + line, 0.0, 1.0);
 }
 
 /// Which distances a walk finds.
@@ -99,7 +102,7 @@ class Walker {
       const std::int32_t i = row[k];
       answers.leaf[i] = span.node;
       answers.membership[i] =
-          is_constant ? share : find_membership(forest_, leaf, share, block_.row(i));
+          is_constant ? share : add_line(share, find_line(forest_, leaf, block_.row(i)));
     }
   }
 

@@ -3,13 +3,14 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.sparse import csr_array
 from sklearn.base import clone
 from sklearn.datasets import make_classification
 from sklearn.metrics import log_loss
 
 import lhtree
 import reference
-from lhtree import LHForestClassifier, check_forest, members, shrinkage
+from lhtree import LHForestClassifier, check_forest, left_out, members, shrinkage
 from lhtree.calibration import fit_exponent
 from lhtree.rows import TrainingRows
 from lhtree.vote import normalize_scores
@@ -172,6 +173,31 @@ def find_left_out_error(strength, X, y, n_members):
     """Return squared errors of out-of-bag votes, row by row."""
     model = LHForestClassifier(n_members, shrinkage=strength, oob_score=True, random_state=0)
     return np.square(model.fit(X, y).oob_decision_function_ - np.eye(2)[y]).sum(axis=1)
+
+
+@pytest.mark.parametrize("voting", ["membership", "margin"])
+@pytest.mark.parametrize("kind", [np.asarray, csr_array])
+def test_votes_under_several_strengths_are_those_of_shrunk_forests(noisy, voting, kind):
+    X, y = noisy
+    X = kind(np.round(X))  # leaves of equal rows have shares between 0 and 1
+    model = LHForestClassifier(4, max_depth=4, voting=voting, random_state=0).fit(X, y)
+    how = {"n_classes": 2, "by_margin": voting == "margin", "n_trees_per_member": 1}
+    bits = model._find_left_out().bits
+    found = model.forest_.vote_shrunk(X, (0.0, 1.0, 30.0), left_out=bits, **how)
+    for strength, *sums in zip((0.0, 1.0, 30.0), *found, strict=True):
+        shrunk = shrinkage.shrink(model.forest_, strength)
+        for part, expected in zip(sums, shrunk.vote(X, left_out=bits, **how), strict=True):
+            assert_array_equal(part, expected)
+
+
+@pytest.mark.parametrize("kind", [np.asarray, csr_array])
+def test_errors_of_shrunk_votes_do_not_depend_on_pieces(noisy, kind, monkeypatch):
+    X, y = noisy
+    model = LHForestClassifier(10, random_state=0).fit(kind(X), y)
+    rows = TrainingRows(kind(X), y.astype(np.int32), None, None)
+    whole = model._measure_shrunk(rows, model._find_left_out())
+    monkeypatch.setattr(left_out, "MOST_AT_ONCE", 64)
+    assert_array_equal(model._measure_shrunk(rows, model._find_left_out()), whole)
 
 
 @pytest.mark.filterwarnings("ignore:.*seen by every member:UserWarning")

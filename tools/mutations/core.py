@@ -72,7 +72,7 @@ MUTATIONS = (
             "(sum[0][p] + sum[2][p]) + (sum[4][p] + sum[6][p])"),
     in_core("single-term-weight", "form.weight[0] * static_cast<double>(row[i][j]) + 0.0",
             "static_cast<double>(row[i][j]) + 0.0"),
-    in_core("lane-trial", "form.feature[k] % lane_count == r", "k % lane_count == r"),
+    in_core("lane-trial", "return form.feature[k] % lane_count;", "return k % lane_count;"),
     in_core("lane-leaf", "sum.add(j % lane_count, form.weight[k] * (offset",
             "sum.add(k % lane_count, form.weight[k] * (offset"),
     in_core("norm", "terms.weight[k] * terms.weight[k]", "std::abs(terms.weight[k])"),
@@ -130,7 +130,8 @@ MUTATIONS = (
     in_core("slope-of-rest", "weight() * sum_target - weight_target * sum()",
             "weight() * sum_rest - weight_rest * sum()"),
     in_core("leaf-not-centred", "row[j] - center[k]", "row[j]"),
-    in_core("leaf-not-clipped", "std::clamp(value, 0.0, 1.0)", "value"),
+    in_core("leaf-not-clipped", "share : std::clamp(share + line, 0.0, 1.0)",
+            "share : share + line"),
     in_core("leaf-not-a-number", "std::isnan(value) ? share :", ""),
     # Draws.
     in_core("draw-one-more", "value < hash || (value", "value <= hash || (value"),

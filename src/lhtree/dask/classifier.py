@@ -160,6 +160,7 @@ class _Distributed(HyperplaneTrees):
 
     def _vote_shrunk(self, judges, voters):
         """Yield rows, and the same sums of votes for each strength that may shrink the forest."""
+        # All at once: a pass over the cluster takes longer than the memory of few judges counts.
         yield slice(None), judges.vote(self._find_question(voters, shrinkage.STRENGTHS), axis=1)
 
     def _find_question(self, voters, strengths=None):
