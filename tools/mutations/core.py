@@ -132,7 +132,7 @@ MUTATIONS = (
     in_core("leaf-not-centred", "row[j] - center[k]", "row[j]"),
     in_core("leaf-not-clipped", "share : std::clamp(share + line, 0.0, 1.0)",
             "share : share + line"),
-    in_core("leaf-not-a-number", "std::isnan(value) ? share :", ""),
+    in_core("leaf-not-a-number", "std::isnan(line) ? share :", ""),
     # Draws.
     in_core("draw-one-more", "value < hash || (value", "value <= hash || (value"),
     in_core("hash-counter", "(counter + 1) *", "counter *"),
