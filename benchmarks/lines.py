@@ -14,7 +14,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-PACKAGES = ("lhtree", "numpy", "scikit-learn", "xgboost", "lightgbm", "catboost")
+PACKAGES = ("lhtree", "numpy", "scikit-learn", "xgboost", "lightgbm", "catboost", "ydf")
 
 
 def append(path: Path, line: dict[str, Any]) -> None:

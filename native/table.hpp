@@ -17,17 +17,18 @@ namespace lhtree {
 class ShortLength {
  public:
   ShortLength() = default;
-  explicit ShortLength(float length) {
+  explicit constexpr ShortLength(float length) {
     const auto bits = std::bit_cast<std::uint32_t>(length);
     const bool is_rounded = length == length && bits % half != 0;  // not a number stays so
     upper_ = static_cast<std::uint16_t>(bits / half + is_rounded);
   }
-  operator float() const { return std::bit_cast<float>(upper_ * half); }
+  constexpr operator float() const { return std::bit_cast<float>(upper_ * half); }
 
  private:
   static constexpr std::uint32_t half = 1 << 16;
   std::uint16_t upper_;
 };
+static_assert(ShortLength(1.0f) == 1.0f && ShortLength(1.001f) > 1.001f);
 
 /// How far the rows of a table lie from its middle; see recall.hpp.
 struct RowLengths {

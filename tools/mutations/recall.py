@@ -26,7 +26,6 @@ MUTATIONS = (
               "near_length_[i] = ShortLength(0.0f);"),
     in_recall("recall-first-is-longest", "length[i] <= longest ? longest : length[i]",
               "i > 0 ? longest : length[i]"),
-    in_recall("recall-length-rounded-down", "bits / half + is_rounded", "bits / half"),
     in_recall("recall-roughly-targets-only", "std::max(target.min, rest.min) + error",
               "target.min + error"),
     in_recall("recall-roughly-no-error", "return transfer_.find_error(lengths_.longest);",
