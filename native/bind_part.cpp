@@ -1,4 +1,5 @@
-// The passes over a part of the rows, as Python sees them; see part.hpp, part_scores.hpp, part_split.hpp.
+// The passes over a part of the rows, as Python sees them; see part.hpp, part_scores.hpp and
+// part_split.hpp.
 #include <cstdint>
 #include <utility>
 #include <vector>
