@@ -50,7 +50,7 @@ class GiniCutter {
     std::uint32_t number;
   };
   static constexpr std::int64_t most_bins = 2048;
-  static constexpr std::int64_t crowded_part = 8;    // of the rows in open bins: some may be equal
+  static constexpr std::int64_t crowded_part = 8;    // of all rows; more in open bins: many may be equal
   static constexpr std::size_t most_kept = 1 << 15;  // sorted rows; more would take much memory
 
   /// Whether a cut with this weight on its left leaves enough on both sides. Rounding may
@@ -149,7 +149,7 @@ class GiniCutter {
 
   void close_constant_bins() {
     const double* score = scores_.score;
-    double some[most_bins];  // value of each bin
+    double some[most_bins];  // value of a row in each bin
     bool varies[most_bins];
     std::fill_n(varies, last_bin_ + 1, false);
     for (std::int64_t i = 0; i < scores_.n_rows; ++i) some[code_[i]] = score[i];
