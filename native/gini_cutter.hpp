@@ -50,7 +50,7 @@ class GiniCutter {
     std::uint32_t number;
   };
   static constexpr std::int64_t most_bins = 2048;
-  static constexpr std::int64_t crowded_part = 8;    // of all rows; more in open bins: many may be equal
+  static constexpr std::int64_t crowded_part = 8;    // of all rows; of more, many may be equal
   static constexpr std::size_t most_kept = 1 << 15;  // sorted rows; more would take much memory
 
   /// Whether a cut with this weight on its left leaves enough on both sides. Rounding may
