@@ -132,7 +132,7 @@ def test_other_labels_are_refused_at_saving(labels, words, blobs, saved):
         {"class_weight": "balanced", "max_samples": None, "verbose": False},
         {"min_samples_split": 0.1, "max_features": "sqrt", "gamma": 2.0},
     ],
-    ids=str,
+    ids=lambda parameters: ",".join(parameters),
 )
 def test_parameters_survive(parameters, blobs, path):
     X, y = blobs

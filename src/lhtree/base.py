@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import wraps
@@ -14,6 +13,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from lhtree import _core, members, parameters, shrinkage, sparse
 from lhtree.left_out import JudgedTrees
+from lhtree.notices import warn
 from lhtree.progress import Progress
 from lhtree.rows import Draw, check_overflow, gather_rows, weigh_classes
 from lhtree.tree import (
@@ -258,9 +258,8 @@ class HyperplaneTrees(CallbackSupportMixin, JudgedTrees):
             n_rows, n_columns = rows.X.shape
             t = max(n_old, members.count_members(n_rows, n_columns, len(plan.target)))
         if t == n_old:
-            warnings.warn(
+            warn(
                 f"n_estimators={t} members are grown already; with warm_start=True fit adds none.",
-                stacklevel=5,
             )
             return
         add(n_old, t, t)

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from numbers import Integral
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
-from lhtree import frames
+from lhtree import frames, sparse
 from lhtree.frames import Value
+from lhtree.notices import warn
 from lhtree.tree import Floats, Ints
 
 OTHERS = "(others)"  # names the indicator that the rarest categories share
@@ -66,18 +68,33 @@ class Columns:
         Number of columns of `X`.
     categories : tuple of Category
         The columns of categories, ascending; all others are numbers.
+    kept : tuple of int or None
+        Columns of a very wide sparse table that have a value in some training row,
+        ascending: the trees see no others. None keeps all.
     """
 
     n_features: int
     categories: tuple[Category, ...] = ()
+    kept: tuple[int, ...] | None = None
 
     @property
     def is_plain(self) -> bool:
         """Whether the trees see the columns of X as they are."""
-        return not self.categories
+        return not self.categories and self.kept is None
+
+    def keep(self, X: Any) -> Any:
+        """Return the kept columns of rows of numbers, dense or sparse."""
+        if self.kept is None:
+            return X
+        column = self.find_source()
+        if isinstance(X, csr_array):
+            return sparse.move_columns(X, column, np.arange(len(column)))
+        return np.ascontiguousarray(X[:, column])
 
     def find_source(self) -> Ints:
         """Return the position in X of the column that each column is made from."""
+        if self.kept is not None:
+            return np.array(self.kept, dtype=np.int64)
         size = np.ones(self.n_features, dtype=np.int64)
         for category in self.categories:
             size[category.feature] = category.n_columns
@@ -90,15 +107,18 @@ class Columns:
 
     def name_columns(self, feature_names: Sequence[str]) -> list[str]:
         """Return the names of the columns that trees see."""
+        if self.kept is not None:
+            return [feature_names[j] for j in self.kept]
         names = [[name] for name in feature_names]
         for category in self.categories:
             names[category.feature] = category.name_columns(feature_names[category.feature])
         return [name for group in names for name in group]
 
-    def encode(self, X: Any, feature_names: Sequence[str]) -> Floats:
+    def encode(self, X: Any, feature_names: Sequence[str], *, is_training: bool = False) -> Floats:
         """Return the table that trees see.
 
         A missing number is NaN; a missing or unknown category has no indicator of one.
+        Other kinds of values than in training are worth a warning.
         """
         columns = frames.split_columns(X)
         source = self.find_source()
@@ -107,12 +127,50 @@ class Columns:
         categories = {category.feature: category for category in self.categories}
         for j, column in enumerate(columns):
             if j in categories:
-                slot = _find_slot(column, categories[j])
+                code, values = frames.read_categories(column)
+                if not is_training:
+                    present = [values[k] for k in np.unique(code[code >= 0])]
+                    _warn_of_others(present, categories[j], feature_names[j])
+                slot = _find_slot(code, values, categories[j])
                 row = np.flatnonzero(slot >= 0)
                 table[row, start[j] + slot[row]] = 1.0
             else:
                 table[:, start[j]] = _read_numbers(column, feature_names[j])
         return table
+
+
+class DefaultNames(Sequence[str]):
+    """The names x0, x1, ... of columns without names, which may be a billion.
+
+    Parameters
+    ----------
+    n_features : int
+        Number of columns.
+    """
+
+    def __init__(self, n_features: int) -> None:
+        self._numbers = range(n_features)
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    def __getitem__(self, place: Any) -> Any:
+        found = self._numbers[place]
+        return f"x{found}" if isinstance(found, int) else [f"x{j}" for j in found]
+
+    def index(self, value: Any, *bounds: Any) -> int:
+        """Return the position of a name; ValueError if there is none."""
+        digits = str(value).removeprefix("x")
+        if isinstance(value, str) and digits.isdecimal() and value == f"x{int(digits)}":
+            return self._numbers.index(int(digits), *bounds)
+        raise ValueError(f"{value!r} is not in the list")
+
+    def __contains__(self, value: object) -> bool:
+        try:
+            self.index(value)
+        except ValueError:
+            return False
+        return True
 
 
 def find_columns(
@@ -163,14 +221,40 @@ def _sort(values: list[Value]) -> list[int]:
     )
 
 
-def _find_slot(column: Any, category: Category) -> Ints:
+def _find_slot(code: Ints, values: list[Value], category: Category) -> Ints:
     """Return the indicator of each row that is one; -1: none."""
-    code, values = frames.read_categories(column)
     slots = category.find_slots()
     # One more place at the end, where the code of a missing category points to.
     slot_of = np.array([slots.get(value, -1) for value in values] + [-1], dtype=np.int64)
     slot: Ints = slot_of[code]
     return slot
+
+
+def _warn_of_others(values: list[Value], category: Category, name: str) -> None:
+    """Warn if a column holds other kinds of values than in training, or none that is known."""
+    known = category.values + category.merged
+    kinds, known_kinds = _list_kinds(values), _list_kinds(known)
+    if not kinds or not known:
+        return
+    is_unknown = set(known).isdisjoint(values)
+    if not is_unknown and kinds.keys() <= known_kinds.keys():
+        return
+    other = next((kind for kind in kinds if kind not in known_kinds), next(iter(kinds)))
+    trained = " and ".join(f"{kind}, such as {value!r}" for kind, value in known_kinds.items())
+    warn(
+        f"X has {'only unknown categories' if is_unknown else 'other categories'} in the column "
+        f"{name!r}: {other}, such as {kinds[other]!r}, where training had {trained}; give the "
+        "column as in training."
+    )
+
+
+def _list_kinds(values: Iterable[Value]) -> dict[str, Value]:
+    """Return the kinds of categories, each with its first value."""
+    kinds: dict[str, Value] = {}
+    for value in values:
+        is_flag, is_text = isinstance(value, bool), isinstance(value, str)
+        kinds.setdefault("truth values" if is_flag else "text" if is_text else "numbers", value)
+    return kinds
 
 
 def _read_numbers(column: Any, name: str) -> Floats:

@@ -5,6 +5,7 @@ pandas and polars are read if the caller uses them; neither is imported here.
 
 from __future__ import annotations
 
+import datetime
 import sys
 from collections.abc import Mapping, Sequence
 from numbers import Integral, Real
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 from sklearn.utils import validation
 
+from lhtree.sparse import check_format
 from lhtree.tree import Floats, Ints
 
 Value = str | int | float | bool  # what a category may be: plain data that JSON holds
@@ -26,6 +28,66 @@ NUMBERS = {"integer", "floating", "mixed-integer-float", "decimal", "boolean", "
 def is_frame(X: Any) -> bool:
     """Whether X is a frame of pandas or polars."""
     return _is_of(X, "pandas", "DataFrame") or _is_of(X, "polars", "DataFrame")
+
+
+def show_gaps(X: Any) -> Any:
+    """Return X with missing values in place of the masked ones of NumPy's masked arrays."""
+    if isinstance(X, list | tuple) and any(isinstance(row, np.ma.MaskedArray) for row in X):
+        X = np.ma.stack([np.ma.asarray(row) for row in X])
+    if not isinstance(X, np.ma.MaskedArray):
+        return X
+    if not np.ma.is_masked(X):
+        return X.data
+    kind = X.dtype if X.dtype.kind == "f" else np.float64 if X.dtype.kind in "biu" else object
+    values = X.data.astype(kind)
+    values[np.ma.getmaskarray(X)] = None if kind is object else np.nan
+    return values
+
+
+def check_present(name: str, values: Any) -> None:
+    """Refuse masked values where none may be missing."""
+    parts = values if isinstance(values, list | tuple) else [values]
+    n_masked = sum(
+        int(np.sum(np.ma.getmaskarray(part)))
+        for part in parts
+        if isinstance(part, np.ma.MaskedArray)
+    )
+    if n_masked:
+        raise ValueError(
+            f"{name} is masked in {n_masked} places, but must have a value for every row; leave "
+            "out those rows."
+        )
+
+
+def check_dates(name: str, X: Any) -> None:
+    """Refuse the dates and time differences of NumPy, which would be read as numbers."""
+    if is_frame(X) or issparse(X):
+        return
+    if not isinstance(X, np.ndarray):
+        try:
+            X = np.asarray(X, dtype=None if hasattr(X, "dtype") else object)
+        except (TypeError, ValueError):  # no table, or rows of different lengths
+            return
+    found: Any = X.dtype if X.dtype.kind in "Mm" else None
+    if X.dtype.kind == "O":
+        types = {type(value) for value in X.ravel()}
+        found = next((each.__name__ for each in types if _is_date(each)), None)
+    if found is not None:
+        raise ValueError(
+            f"{name} holds dates or time differences ({found}), which are not numbers; turn them "
+            "into numbers (of a date, for example, days since another)."
+        )
+
+
+def check_labels(y: NDArray[Any]) -> None:
+    """Refuse dates that are missing: no label is one."""
+    if y.dtype.kind in "Mm" and np.isnat(y).any():
+        raise ValueError("y must have a label for every row, got NaT; leave out those rows.")
+
+
+def _is_date(kind: type) -> bool:
+    kinds = (np.datetime64, np.timedelta64, datetime.date, datetime.time, datetime.timedelta)
+    return issubclass(kind, kinds) and kind.__name__ != "NaTType"
 
 
 def find_text(X: Any) -> tuple[int, str] | None:
@@ -90,6 +152,7 @@ def take_rows(X: Any, number: NDArray[Any]) -> Any:
     if hasattr(X, "iloc"):
         return X.iloc[number]
     if issparse(X):  # not every kind of sparse array has rows to take
+        check_format(X)
         return X.tocsr()[number]
     return (X if hasattr(X, "shape") else np.asarray(X))[number]
 
@@ -160,6 +223,8 @@ def to_value(value: Any) -> Value:
     """Return a category as plain data; what is neither text nor number by its text."""
     if isinstance(value, bool | np.bool_):
         return bool(value)
+    if isinstance(value, np.timedelta64):  # NumPy has it among the integers
+        return str(value)
     if isinstance(value, Integral):
         return int(value)
     if isinstance(value, Real):

@@ -6,13 +6,12 @@ it has members enough, choose its shrinkage and calibrate its probabilities.
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 from sklearn.metrics import accuracy_score
 
 from lhtree import _core, calibration, parameters, shrinkage
 from lhtree.answers import FittedTrees
+from lhtree.notices import warn
 from lhtree.rows import Draw, LeftOut
 from lhtree.vote import find_scores, normalize_scores
 
@@ -127,10 +126,9 @@ class JudgedTrees(FittedTrees):
         left_out = self._find_left_out()
         score, is_voted = self._vote_left_out(rows, left_out), left_out.n_voters > 0
         if not is_voted.all():
-            warnings.warn(
+            warn(
                 f"{np.count_nonzero(~is_voted)} rows were seen by every member and have no "
                 "out-of-bag votes; use more members.",
-                stacklevel=5,
             )
         self.oob_decision_function_ = np.full((n_samples, self.n_classes_), np.nan)
         number = rows.find_numbers(np.flatnonzero(is_voted))

@@ -10,8 +10,17 @@ from sklearn.utils import check_array, check_X_y
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from lhtree import _core, parameters, sparse
-from lhtree.columns import Columns, find_columns
-from lhtree.frames import find_text, is_frame, is_numeric, show_names
+from lhtree.columns import Columns, DefaultNames, find_columns
+from lhtree.frames import (
+    check_dates,
+    check_labels,
+    check_present,
+    find_text,
+    is_frame,
+    is_numeric,
+    show_gaps,
+    show_names,
+)  # fmt: skip
 from lhtree.weights import resolve_sample_weight
 
 SMALL_INPUT = 2**16  # numbers; for more, scikit-learn's own checks are as fast
@@ -22,6 +31,10 @@ def explained_text(X, *, is_training):
     """Say which column has text, and what to do, where scikit-learn says that it is no number."""
     try:
         yield
+    except TypeError as error:
+        if not str(error).startswith(("float()", "int()")):
+            raise
+        raise TypeError(f"X must hold numbers or categories: {error}.") from error
     except ValueError as error:
         found = find_text(X)
         if found is None:
@@ -57,6 +70,11 @@ class RowReader:
         """
         if hasattr(type(X), "collect"):  # of the type: a frame has its columns as attributes
             raise TypeError(f"X must be in memory, got a {type(X).__name__}; call its collect().")
+        sparse.check_format(X)
+        X = show_gaps(X)
+        check_dates("X", X)
+        for labels in y:
+            check_present("y", labels)
         options = {
             "dtype": [np.float64, np.float32],
             "order": "C",
@@ -73,6 +91,8 @@ class RowReader:
             if reset:
                 self.columns_ = Columns(self.n_features_in_)
         rows, *labels = checked if y else (checked,)
+        for label in labels:
+            check_labels(label)
         if rows.shape[0] > parameters.MOST_ROWS:
             raise ValueError(
                 f"X must have at most {parameters.MOST_ROWS} rows, got {rows.shape[0]}."
@@ -80,6 +100,8 @@ class RowReader:
         rows = sparse.to_rows(rows) if issparse(rows) else np.require(rows, requirements="A")
         if reset and issparse(rows):
             sparse.check_present(rows)
+            self.columns_ = Columns(self.n_features_in_, kept=sparse.find_kept(rows))
+        rows = self.columns_.keep(rows)
         return (rows, *labels) if y else rows
 
     def _needs_encoding(self, X, is_training):
@@ -88,7 +110,7 @@ class RowReader:
             isinstance(self.categorical_features, str)
             and self.categorical_features == "from_dtype"
         )
-        is_told = is_asked if is_training else not self.columns_.is_plain
+        is_told = is_asked if is_training else bool(self.columns_.categories)
         return is_told or (is_frame(X) and not is_numeric(X))
 
     def _encode(self, X, is_training, sample_weight):
@@ -104,12 +126,12 @@ class RowReader:
                 self._name_features(),
                 resolve_sample_weight(sample_weight, len(X)),
             )
-        return self.columns_.encode(X, self._name_features())
+        return self.columns_.encode(X, self._name_features(), is_training=is_training)
 
     def _name_features(self):
         names = getattr(self, "feature_names_in_", None)
         if names is None:
-            return [f"x{j}" for j in range(self.n_features_in_)]
+            return DefaultNames(self.n_features_in_)
         return [str(name) for name in names]
 
     def encode_rows(self, X):

@@ -7,13 +7,88 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, issparse
 
 Floats = NDArray[np.float64]
 MOST_NUMBERS = 2**22  # of a block of rows that is made dense: 32 MB
 MOST_COLUMNS = 2**31 - 1  # columns are numbered by 32 bits
+WIDE = 2**20  # columns from which on those without a value in training are left out
 LANES = 8  # column j of a projection is added to sum j mod 8
 BITS = 64  # rows of a block are a multiple: bits of rows left out are kept in such words
+
+
+def check_format(X: Any) -> None:
+    """Refuse sparse arrays whose parts do not fit each other: SciPy's routines trust them."""
+    if not issparse(X):
+        return
+    for is_valid, problem in _list_checks(X):
+        if not is_valid:
+            raise ValueError(
+                f"X is a malformed sparse array of format {X.format!r}: {problem}; build it anew."
+            )
+
+
+def _list_checks(X: Any) -> Iterator[tuple[bool, str]]:
+    """Yield whether something holds, and what is wrong if not; each relies on those before."""
+    yield X.ndim == 2, f"it has {X.ndim} dimensions, not 2"
+    if X.format in ("csr", "csc", "bsr"):
+        yield from _check_compressed(X)
+    elif X.format == "coo":
+        for name, place, length in zip(("row", "col"), X.coords, X.shape, strict=True):
+            yield from _check_places(name, place, length, np.size(X.data))
+    elif X.format == "lil":
+        yield len(X.rows) == len(X.data) == X.shape[0], "it has not one list per row"
+        for place, data in zip(X.rows, X.data, strict=True):
+            yield from _check_places("rows", place, X.shape[1], len(data))
+    elif X.format == "dok":
+        for k, name in enumerate(("row", "column")):
+            place = [key[k] for key in X.keys()]  # noqa: SIM118
+            yield from _check_places(name, place, X.shape[k], len(place))
+    elif X.format == "dia":
+        is_table = np.ndim(X.data) == 2 and np.shape(X.offsets) == (len(X.data),)
+        yield is_table, "it has not one row of data per offset"
+        yield np.asarray(X.offsets).dtype.kind in "iu", "offsets are not integers"
+
+
+def _check_compressed(X: Any) -> Iterator[tuple[bool, str]]:
+    """Check a format that lists the places of one axis after those of the other."""
+    major, minor = X.shape[::-1] if X.format == "csc" else X.shape
+    if X.format == "bsr":
+        is_cut = np.ndim(X.data) == 3 and min(X.data.shape[1:]) > 0
+        yield is_cut, "data are not a list of blocks"
+        height, width = X.data.shape[1:]
+        yield major % height == minor % width == 0, "the blocks do not fill it"
+        major, minor = major // height, minor // width
+    else:
+        yield np.ndim(X.data) == 1, "data are not a list"
+    start = np.asarray(X.indptr)
+    is_list = start.ndim == 1 and start.dtype.kind in "iu"
+    yield is_list, "indptr is not a list of integers"
+    yield len(start) == major + 1, f"indptr has {len(start)} entries, not {major + 1}"
+    yield start[0] == 0, f"indptr starts with {start[0]}, not 0"
+    yield bool(np.all(start[1:] >= start[:-1])), "indptr falls"
+    yield start[-1] <= len(X.data), f"indptr points to {start[-1]}, beyond the data"
+    yield from _check_places("indices", X.indices, minor, len(X.data))
+
+
+def _check_places(
+    name: str, places: Any, length: int, n_values: int
+) -> Iterator[tuple[bool, str]]:
+    place = np.asarray(places) if np.size(places) else np.empty(0, dtype=np.int64)
+    is_list = place.ndim == 1 and place.dtype.kind in "iu"
+    yield is_list, f"{name} is not a list of integers"
+    yield len(place) == n_values, f"{name} has {len(place)} entries for {n_values} values"
+    if len(place):
+        low, high = int(place.min()), int(place.max())
+        yield low >= 0, f"{name} has the negative number {low}"
+        yield high < length, f"{name} has {high}, which is not below {length}"
+
+
+def find_kept(rows: csr_array) -> tuple[int, ...] | None:
+    """Return the columns with a value, if there are so many more that memory would suffer."""
+    if rows.shape[1] <= max(WIDE, rows.nnz):
+        return None
+    return tuple(np.unique(rows.indices).tolist()) or (0,)
 
 
 def to_rows(X: Any) -> csr_array:
@@ -85,11 +160,14 @@ def place_columns(column: NDArray[Any]) -> NDArray[np.int32]:
     return np.asarray(np.cumsum((gap - 1) % LANES + 1) - 1, dtype=np.int32)
 
 
-def move_columns(rows: csr_array, column: NDArray[Any], place: NDArray[np.int32]) -> csr_array:
+def move_columns(rows: csr_array, column: NDArray[Any], place: NDArray[Any]) -> csr_array:
     """Return the rows with these columns, ascending, at the places given, and no others."""
-    kept = csr_array(rows[:, column])
+    found = np.searchsorted(column, rows.indices)
+    found[found == len(column)] = 0
+    is_kept = column[found] == rows.indices
+    start = np.concatenate([[0], np.cumsum(is_kept)])[rows.indptr]
     shape = (rows.shape[0], int(place[-1]) + 1)
-    return csr_array((kept.data, place[kept.indices], kept.indptr), shape)
+    return csr_array((rows.data[is_kept], place[found[is_kept]], start), shape)
 
 
 def split_blocks(rows: csr_array) -> Iterator[tuple[slice, Floats]]:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from lhtree.frames import check_dates, check_present
 from lhtree.tree import Floats
 
 LARGEST = 1e60  # keeps products of two sums of weights and a square in range
@@ -25,6 +26,8 @@ def resolve_sample_weight(sample_weight: Any, n_rows: int) -> Floats | None:
     """
     if sample_weight is None:
         return None
+    check_present("sample_weight", sample_weight)
+    check_dates("sample_weight", sample_weight)
     weight = np.asarray(sample_weight)
     if np.iscomplexobj(weight):
         raise TypeError("sample_weight must be an array of real numbers, got complex ones.")

@@ -30,7 +30,7 @@ MUTATIONS = (
              "            raise NotPlainError(f\"has strings of an impossible",
              ":\n            raise NotPlainError(f\"has strings of an impossible"),
     in_files("labels-unsorted", "if not np.all(labels[:-1] < labels[1:]):", "if False:"),
-    in_files("columns-unbounded", 'yield n_features <= forest.n_features, "its trees',
+    in_files("columns-unbounded", 'yield not is_narrow, "its trees',
              'yield True, "its trees'),
     in_files("targets-unchecked", "yield np.array_equal(forest.target, target * n_members),",
              "yield True,"),

@@ -1,7 +1,8 @@
 """The command ``lhtree``.
 
 One module for each command, which parses, calls and prints; :mod:`lhtree.cli.tables`
-reads and writes files, :mod:`lhtree.cli.screen` prints.
+reads and writes files, :mod:`lhtree.cli.outputs` keeps a command from writing over its
+inputs, :mod:`lhtree.cli.screen` prints.
 """
 
 from __future__ import annotations

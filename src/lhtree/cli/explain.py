@@ -9,6 +9,7 @@ import typer
 from rich.console import Console
 
 from lhtree.cli.models import ModelFile, iterate_rows, load_model
+from lhtree.cli.outputs import keep_inputs
 from lhtree.cli.screen import AsJson, Examples, add_row, get_console, make_table, print_json
 from lhtree.cli.tables import DataFile, DataFormat, Source, ZeroBased
 from lhtree.explain import explain_rows, nearest_counterfactual
@@ -33,6 +34,7 @@ def explain(
     as_json: AsJson = False,
 ) -> None:
     """Show what each feature adds to the vote for a class, and what would change it."""
+    keep_inputs(None, model, data)
     classifier = load_model(model)
     x = read_row(classifier, Source.find(data, data_format, zero_based=zero_based), row)
     facts = describe(classifier, x, label)

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from lhtree.cli.models import ModelFile, load_model
+from lhtree.cli.outputs import keep_inputs
 from lhtree.cli.screen import AsJson, Examples, print_json
 from lhtree.files import write_atomically
 
@@ -33,6 +34,7 @@ def export(
     as_json: AsJson = False,
 ) -> None:
     """Write a model in another form: choose one of --onnx, --c, --sql, --text, --graphviz."""
+    keep_inputs(output, model)
     chosen = [
         name
         for name, is_wanted in [

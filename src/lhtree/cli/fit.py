@@ -17,6 +17,7 @@ from sklearn.model_selection import StratifiedKFold
 import lhtree
 from lhtree import LHForestClassifier, LHTClassifier
 from lhtree.cli.models import check_rows, check_target, read_labelled, score, split_target
+from lhtree.cli.outputs import keep_inputs
 from lhtree.cli.screen import (
     AsJson,
     Examples,
@@ -87,6 +88,7 @@ def fit(
     Types are guessed and shown: numbers stay numbers, text becomes categories, empty
     cells are missing values. LIBSVM files carry their labels themselves.
     """
+    keep_inputs(output, data, test)
     if output is None and test is None and cv is None:
         raise typer.BadParameter("give -o to save the model, or --test or --cv to score it.")
     if output is not None and not output.absolute().parent.is_dir():

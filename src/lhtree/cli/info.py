@@ -8,6 +8,7 @@ import numpy as np
 from rich.console import Console
 
 from lhtree.cli.models import ModelFile, load_model
+from lhtree.cli.outputs import keep_inputs
 from lhtree.cli.screen import AsJson, Examples, add_row, get_console, make_table, print_json
 from lhtree.explain.reading import find_feature_names
 
@@ -17,6 +18,7 @@ N_STRONGEST = 10
 
 def info(model: ModelFile, as_json: AsJson = False) -> None:
     """Show the parameters, classes and strongest features of a model."""
+    keep_inputs(None, model)
     facts = describe(load_model(model))
     facts["bytes"] = model.stat().st_size
     if as_json:
@@ -28,8 +30,10 @@ def info(model: ModelFile, as_json: AsJson = False) -> None:
 def describe(model: Any) -> dict[str, Any]:
     """Return what is worth knowing of a model."""
     plain = type(model)().get_params()
-    importance = model.feature_importances_
-    names = find_feature_names(model)
+    all_names = find_feature_names(model)
+    feature, own = np.unique(model.column_source_, return_inverse=True)  # those that trees see
+    names = [all_names[j] for j in feature]
+    importance = np.bincount(own, model.forest_.find_importances())
     order = np.argsort(-importance, kind="stable")[:N_STRONGEST]
     return {
         "model": type(model).__name__,

@@ -13,6 +13,7 @@ import pyarrow as pa
 import typer
 
 from lhtree.cli.models import ModelFile, iterate_rows, load_model
+from lhtree.cli.outputs import keep_inputs
 from lhtree.cli.screen import AsJson, Examples, print_json, show_progress
 from lhtree.cli.tables import (
     DataFile,
@@ -50,6 +51,7 @@ def predict(
     The table is read and written in blocks, so it may be larger than the memory. Its
     columns are found by name, in any order; others are passed over.
     """
+    keep_inputs(output, model, data)
     if as_json and output is None:
         raise typer.BadParameter("--json prints a summary; it needs -o for the predictions.")
     source = Source.find(data, data_format, zero_based=zero_based)

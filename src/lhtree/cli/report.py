@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from lhtree.cli.models import ModelFile, load_model, match_labels, read_labelled
+from lhtree.cli.outputs import keep_inputs
 from lhtree.cli.screen import AsJson, Examples, print_json, show_progress
 from lhtree.cli.tables import DataFile, DataFormat, Source, ZeroBased
 
@@ -26,6 +27,7 @@ def report(
     as_json: AsJson = False,
 ) -> None:
     """Write one HTML page: scores, trees to click through, and why rows are predicted so."""
+    keep_inputs(output, model, data)
     try:
         from lhtree.report import write_report
     except ModuleNotFoundError as error:

@@ -10,6 +10,8 @@ import numpy as np
 from dask.delayed import Delayed
 from numpy.typing import NDArray
 
+from lhtree.frames import show_gaps
+
 
 class Partition(NamedTuple):
     """Lazy pieces of the table, its labels and the weights of its rows."""
@@ -112,7 +114,7 @@ def list_partitions(X: Any, y: Any, sample_weight: Any) -> list[Partition]:
 def to_table(X: Any) -> NDArray[Any]:
     """Return the numbers of a partition, float32 or float64, copied only where they must be."""
     try:
-        table = X.to_numpy() if hasattr(X, "to_numpy") else np.asarray(X)
+        table = X.to_numpy() if hasattr(X, "to_numpy") else np.asarray(show_gaps(X))
         if table.dtype not in (np.float32, np.float64):
             table = table.astype(np.float64)
     except (TypeError, ValueError) as error:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from lhtree import _core
 from lhtree.dask.partitions import to_table
 from lhtree.dask.runs import Listed, Sums
+from lhtree.frames import check_dates, check_present
 from lhtree.packing import complete
 from lhtree.tree import Floats, Forest, Ints, Plan
 
@@ -105,6 +106,9 @@ class Draws(NamedTuple):
 
 def survey(X: Any, y: Any, weight: Any) -> Survey:
     """Look at a partition for the first time."""
+    check_present("y", y)
+    check_present("sample_weight", weight)
+    check_dates("sample_weight", weight)
     table, label = to_table(X), np.asarray(y)
     has_missing = _has_missing(label)
     names, code = (label[:0], np.zeros(0, int)) if has_missing else _find_labels(label)
@@ -156,6 +160,8 @@ def _find_end(find: Any, table: NDArray[Any], nothing: float) -> Floats:
 def _has_missing(label: NDArray[Any]) -> bool:
     if label.dtype.kind == "f":
         return bool(np.isnan(label).any())
+    if label.dtype.kind in "Mm":
+        return bool(np.isnat(label).any())
     if label.dtype.kind != "O":
         return False
     return any(value is None or value != value or str(value) == "<NA>" for value in label)

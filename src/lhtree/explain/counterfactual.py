@@ -175,7 +175,8 @@ def _find_directions(question: Question) -> Floats:
 def _answer(
     question: Question, move: Floats | None, is_proven: bool, failure: str
 ) -> Counterfactual:
-    model, names = question.model, reading.find_feature_names(question.model)
+    model = question.model
+    names = list(reading.find_feature_names(model))
     original = model.classes_[question.original]
     source = reading.find_source(model)
     change = np.full(len(names), np.nan)

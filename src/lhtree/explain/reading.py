@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,8 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 
 from lhtree.base import HyperplaneTrees
-from lhtree.frames import is_frame
+from lhtree.frames import check_present, is_frame, show_gaps
+from lhtree.sparse import check_format
 from lhtree.tree import Floats, Forest, Ints, Tree, list_targets
 
 MOST_EXTREME = 1e154  # the core moves numbers beyond it to it; see native/predict.hpp
@@ -55,7 +57,7 @@ def find_split(tree: Tree, node: Any) -> int:
     return number
 
 
-def join_few(values: list[Any], most: int = 8) -> str:
+def join_few(values: Sequence[Any], most: int = 8) -> str:
     """List some values in one line."""
     more = f", ... ({len(values)} in all)" if len(values) > most else ""
     return ", ".join(map(str, values[:most])) + more
@@ -74,6 +76,7 @@ def find_class(model: Any, label: Any) -> int:
 
 def check_labels(model: Any, y: Any, n_rows: int) -> NDArray[Any]:
     """Return the labels of some rows, one each and all known to the model."""
+    check_present("y", y)
     labels = np.asarray(y)
     if labels.shape != (n_rows,):
         raise ValueError(
@@ -112,7 +115,9 @@ def find_row(x: Any) -> Any:
 
 def _to_array(x: Any) -> NDArray[Any]:
     if issparse(x):
+        check_format(x)
         return np.asarray(x.toarray())
+    x = show_gaps(x)
     array = np.asarray(x)
     if array.dtype.kind in "biuf" or hasattr(x, "dtype"):
         return array
@@ -128,9 +133,9 @@ def encode_row(model: Any, row: Any) -> Floats:
     return encoded
 
 
-def find_feature_names(model: Any) -> list[str]:
+def find_feature_names(model: Any) -> Sequence[str]:
     """Return the names of the columns of the caller's `X`."""
-    names: list[str] = model._name_features()
+    names: Sequence[str] = model._name_features()
     return names
 
 

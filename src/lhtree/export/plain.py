@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,7 +24,7 @@ class PlainModel:
     forest: Forest
     classes: NDArray[Any]
     columns: Columns  # how the columns of X become those that trees see
-    feature_names: list[str]  # of the columns of X
+    feature_names: Sequence[str]  # of the columns of X
     n_trees_per_member: int
     by_margin: bool
     calibration: tuple[float, float]  # offset and exponent

@@ -74,7 +74,7 @@ def to_sql(model: Any, table: str | Sequence[str], *, columns: Sequence[str] | N
     return "WITH RECURSIVE\n" + ",\n".join(queries) + "\n" + _write_answer(plain)
 
 
-def _check_columns(plain: PlainModel, columns: Sequence[str] | None) -> list[str]:
+def _check_columns(plain: PlainModel, columns: Sequence[str] | None) -> Sequence[str]:
     names = plain.feature_names if columns is None else list(columns)
     if len(names) != plain.columns.n_features:
         raise ValueError(
@@ -117,7 +117,7 @@ def _join_sums(terms: Sequence[str]) -> str:
     return sums[0]
 
 
-def _write_values(plain: PlainModel, names: list[str]) -> str:
+def _write_values(plain: PlainModel, names: Sequence[str]) -> str:
     """Write the rows in the units of the trees."""
     forest = plain.forest
     columns = zip(
@@ -131,10 +131,11 @@ def _write_values(plain: PlainModel, names: list[str]) -> str:
     return f"lhtree_value AS (SELECT lhtree_row,\n  {listed}\nFROM lhtree_source)"
 
 
-def _list_columns(plain: PlainModel, names: list[str]) -> Iterator[str]:
+def _list_columns(plain: PlainModel, names: Sequence[str]) -> Iterator[str]:
     """Yield the columns that the trees see: numbers, and indicators of categories."""
     categories = {category.feature: category for category in plain.columns.categories}
-    for j, name in enumerate(map(quote_name, names)):
+    for j in dict.fromkeys(plain.columns.find_source().tolist()):
+        name = quote_name(names[j])
         if j not in categories:
             yield f"CAST({name} AS {DOUBLE})"
             continue

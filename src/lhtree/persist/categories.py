@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 from lhtree.columns import Category, Columns
@@ -17,13 +18,14 @@ def encode_columns(columns: Columns) -> dict[str, Any]:
             [each.feature, values.encode(list(each.values)), values.encode(list(each.merged))]
             for each in columns.categories
         ],
+        **({} if columns.kept is None else {"kept": list(columns.kept)}),
     }
 
 
 def decode_columns(json: Any) -> Columns:
     """Return the columns that a file describes; raise NotPlainError if it describes none."""
-    if type(json) is not dict or set(json) != {"n_features", "categories"}:
-        raise NotPlainError("has not two parts")
+    if type(json) is not dict or set(json) - {"kept"} != {"n_features", "categories"}:
+        raise NotPlainError("has other parts than columns have")
     n_features = _decode_position(json["n_features"], 1)
     if type(json["categories"]) is not list:
         raise NotPlainError("has no list of categories")
@@ -31,7 +33,20 @@ def decode_columns(json: Any) -> Columns:
     position = [each.feature for each in categories]
     if position != sorted(set(position)) or max(position, default=0) >= n_features:
         raise NotPlainError("has no ascending positions of columns")
-    return Columns(n_features, categories)
+    if "kept" not in json:
+        return Columns(n_features, categories)
+    if categories:
+        raise NotPlainError("has categories in a table of which some columns are left out")
+    return Columns(n_features, kept=_decode_kept(json["kept"], n_features))
+
+
+def _decode_kept(json: Any, n_features: int) -> tuple[int, ...]:
+    if type(json) is not list or not json:
+        raise NotPlainError("keeps no list of columns")
+    kept = tuple(_decode_position(each, 0) for each in json)
+    if kept[-1] >= n_features or any(a >= b for a, b in pairwise(kept)):
+        raise NotPlainError("keeps columns that are not ascending")
+    return kept
 
 
 def _decode_category(json: Any) -> Category:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -120,7 +121,7 @@ def describe_importances(model: Any) -> dict[str, Any]:
 
 
 def _list_strongest(
-    model: Any, by_class: Floats, names: list[str]
+    model: Any, by_class: Floats, names: Sequence[str]
 ) -> list[tuple[str, list[tuple[str, float]]]]:
     """Return for each class its five most important features."""
     listed = []

@@ -1,0 +1,53 @@
+"""What a command writes, which must be none of the files that it reads."""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+from pathlib import Path
+from typing import TextIO
+
+import typer
+
+
+def keep_inputs(output: Path | None, *inputs: str | Path | None) -> None:
+    """Refuse to write into a file that the command reads, before it does anything.
+
+    Files are compared, not their names: links and other spellings lead to the same one.
+    Devices and pipes hold nothing that could be lost.
+
+    Parameters
+    ----------
+    output : Path or None
+        What ``-o`` names. Standard output is looked at in any case.
+    *inputs : str, Path or None
+        Tables, for which the text ``-`` means standard input, and models.
+    """
+    for place in inputs:
+        is_stream = place == "-"  # no Path equals a text: a model named so is a file
+        read = _find_file(sys.stdin if is_stream else place)
+        name = "standard input" if is_stream else place
+        if _is_same(_find_file(output), read):
+            raise typer.BadParameter(
+                f"-o {output} would overwrite {name}, which this command reads; name another file."
+            )
+        if _is_same(_find_file(sys.stdout), read):
+            raise typer.BadParameter(
+                f"standard output goes into {name}, which this command reads; send it elsewhere."
+            )
+
+
+def _find_file(place: str | Path | TextIO | None) -> os.stat_result | None:
+    """Return what the system knows of a regular file; None if there is none."""
+    if place is None:
+        return None
+    try:
+        found = Path(place).stat() if isinstance(place, str | Path) else os.fstat(place.fileno())
+    except (OSError, ValueError):  # it does not exist, or is a stream without a file
+        return None
+    return found if stat.S_ISREG(found.st_mode) else None
+
+
+def _is_same(one: os.stat_result | None, other: os.stat_result | None) -> bool:
+    return one is not None and other is not None and os.path.samestat(one, other)
