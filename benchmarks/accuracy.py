@@ -26,7 +26,7 @@ from tqdm import tqdm
 from benchmarks import data, lines, models, paper, tune, workers
 from benchmarks.datasets import ALL, DATASETS
 from lhtree import LHTClassifier
-from lhtree.reliability import find_reliability
+from lhtree.explain.reliability import find_reliability
 
 RESULTS = Path(__file__).parent / "results" / "accuracy.jsonl"
 N_SEEDS = 10

@@ -52,7 +52,7 @@ def test_versions_agree():
 
 
 @pytest.mark.parametrize(
-    "pattern", ["src/**/*.py", "native/*.?pp", "tests/*.py", "tools/**/*", "benchmarks/*.py"]
+    "pattern", ["src/**/*.py", "native/**/*.?pp", "tests/**/*.py", "tools/**/*", "benchmarks/*.py"]
 )
 def test_files_stay_short(pattern):
     paths = [path for path in ROOT.glob(pattern) if path.is_file()]
@@ -77,11 +77,14 @@ def list_files_of_the_map():
         folder = Path()
         for name in re.findall(r"`([^`]+)`", cell):
             folder = Path(name).parent if "/" in name else folder
-            yield from ROOT.glob(str(folder / Path(name).name))
+            if name.endswith("/"):
+                yield from ROOT.glob(f"{name}**/[!_]*.py")
+            else:
+                yield from ROOT.glob(str(folder / Path(name).name))
 
 
 def test_every_file_has_one_place_on_the_map():
     named = sorted(path for path in list_files_of_the_map() if path.is_file())
     assert len(set(named)) == len(named)
-    patterns = ("src/lhtree/[!_]*.py", "native/*.?pp", "benchmarks/[!_]*.py")
+    patterns = ("src/lhtree/**/[!_]*.py", "native/**/*.?pp", "benchmarks/[!_]*.py")
     assert {path for pattern in patterns for path in ROOT.glob(pattern)} <= set(named)

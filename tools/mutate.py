@@ -128,7 +128,10 @@ def limit_memory() -> None:
 
 def find_failure(copy: Copy, tests: Sequence[str]) -> str | None:
     """Run tests and return what failed first, or None if all pass."""
-    existing = [f"tests/{name}" for name in tests if (copy.sources / "tests" / name).exists()]
+    folder = copy.sources / "tests"
+    existing = [
+        str(path.relative_to(copy.sources)) for name in tests for path in folder.rglob(name)
+    ]
     options = ["-x", "-q", "-p", "mutate_profile", "-p", "no:cacheprovider", "--tb=no"]
     options.append(f"--timeout={SECONDS_PER_TEST}")
     try:

@@ -85,7 +85,9 @@ run_tests() (
   sanitizers=$1 folder=$2 packages=$3 status=0 tests=()
   interpreter=$folder/environment/bin/python
   for name in test_tree test_threads test_classifier test_recall test_large_nodes test_slices; do
-    if [[ -e $repository/tests/$name.py ]]; then tests+=("tests/$name.py"); fi
+    for path in "$repository"/tests/*/"$name".py; do
+      if [[ -e $path ]]; then tests+=("${path#"$repository"/}"); fi
+    done
   done
   if [[ -n ${SANITIZE_TESTS:-} ]]; then read -ra tests <<< "$SANITIZE_TESTS"; fi
   if [[ $sanitizers == thread ]]; then

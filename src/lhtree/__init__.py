@@ -1,9 +1,9 @@
 """Learning Hyperplane Trees: oblique decision trees and forests in closed form."""
 
-from lhtree.classifier import LHForestClassifier, LHTClassifier
+from lhtree.estimators import LHForestClassifier, LHTClassifier
+from lhtree.model.forest import Forest, Tree
+from lhtree.model.validation import check_forest
 from lhtree.persist import load, save
-from lhtree.soundness import check_forest
-from lhtree.tree import Forest, Tree
 
 __version__ = "0.1.0"
 

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lhtree.dask.passes import Branches, Fates, Forms, Request, Scale, Segments, State
-from lhtree.tree import Forest, Plan
+from lhtree.model.forest import Forest, Plan
 
 Rows = NDArray[np.float32] | NDArray[np.float64]  # C-contiguous, without infinities
 Floats = NDArray[np.float64]
@@ -64,7 +64,7 @@ def find_left_out(
     seed: int, n_members: int, n_rows: int, n_draws: int, bootstrap: bool, n_threads: int
 ) -> tuple[NDArray[np.uint64], NDArray[np.int64]]: ...
 
-# ---- growing over parts of the rows; see native/part.hpp and native/decide.hpp ----
+# ---- growing over parts of the rows; see native/old/part.hpp and native/old/decide.hpp ----
 
 AnyRows = NDArray[Any]  # float32 or float64, any strides
 Positions = NDArray[np.uint32]

@@ -6,13 +6,17 @@ from mutations.mutation import Mutation
 def planted(name: str, old: str, new: str) -> Mutation:
     """Return a bug of the classifiers."""
     return Mutation(
-        name, "src/lhtree", old, new, ("test_members.py", "test_classifier.py", "test_left_out.py")
+        name,
+        "src/lhtree",
+        old,
+        new,
+        ("test_ensemble_size.py", "test_classifier.py", "test_out_of_bag.py"),
     )
 
 
 def in_shrink(name: str, old: str, new: str) -> Mutation:
     """Return a bug of shrinkage in the native core."""
-    return Mutation(name, "native", old, new, ("test_members.py",))
+    return Mutation(name, "native", old, new, ("test_ensemble_size.py",))
 
 
 # fmt: off

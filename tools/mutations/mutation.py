@@ -24,5 +24,9 @@ def in_core(name: str, old: str, new: str) -> Mutation:
 def in_package(name: str, old: str, new: str) -> Mutation:
     """Return a bug of the classifiers around it."""
     return Mutation(
-        name, "src/lhtree", old, new, ("test_classifier.py", "test_weights.py", "test_left_out.py")
+        name,
+        "src/lhtree",
+        old,
+        new,
+        ("test_classifier.py", "test_weights.py", "test_out_of_bag.py"),
     )

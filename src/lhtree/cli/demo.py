@@ -17,7 +17,7 @@ from sklearn.model_selection import train_test_split
 
 from lhtree import LHForestClassifier, LHTClassifier
 from lhtree.cli.screen import AsJson, Examples, get_console, print_json
-from lhtree.files import write_atomically
+from lhtree.persist.files import write_atomically
 
 N_SPLITS = 10
 TEST_SIZE = 0.2

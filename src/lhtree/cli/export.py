@@ -11,7 +11,7 @@ import typer
 from lhtree.cli.models import ModelFile, load_model
 from lhtree.cli.outputs import keep_inputs
 from lhtree.cli.screen import AsJson, Examples, print_json
-from lhtree.files import write_atomically
+from lhtree.persist.files import write_atomically
 
 EXAMPLES = Examples(
     "lhtree export wine.safetensors --text",

@@ -38,7 +38,7 @@ from lhtree.cli.tables import (
     read_frame,
     read_libsvm,
 )
-from lhtree.frames import take_rows
+from lhtree.data.frames import take_rows
 
 EXAMPLES = Examples(
     "lhtree fit wine.csv --target cultivar -o wine.safetensors",

@@ -24,7 +24,7 @@ from lhtree.cli.tables import (
     find_format,
     open_writer,
 )
-from lhtree.files import replacing
+from lhtree.persist.files import replacing
 
 EXAMPLES = Examples(
     "lhtree predict wine.safetensors wine.csv",

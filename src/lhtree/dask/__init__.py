@@ -8,8 +8,9 @@ partitions of a table. So a cluster grows the same trees as one process: see
 from __future__ import annotations
 
 try:
-    import dask as _dask  # noqa: F401
     import distributed as _distributed  # noqa: F401
+
+    import dask as _dask  # noqa: F401
 except ImportError as error:
     raise ImportError(
         f"lhtree.dask needs the package {error.name!r}; install it with "

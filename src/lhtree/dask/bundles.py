@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 from distributed import Future
 
+from lhtree.arrays import Floats
 from lhtree.dask import passes
 from lhtree.dask.cluster import Cluster
 from lhtree.dask.passes import Branches
 from lhtree.dask.rounds import Node
-from lhtree.tree import Floats, Plan
+from lhtree.model.forest import Plan
 
 
 def make_bundles(

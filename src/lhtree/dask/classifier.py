@@ -8,17 +8,18 @@ import dask.array as da
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from lhtree import classifier as local
-from lhtree import members, parameters, shrinkage
-from lhtree.base import HyperplaneTrees, restored_on_error
-from lhtree.columns import Columns
+from lhtree import estimators as local
 from lhtree.dask import facts as known
 from lhtree.dask.cluster import Cluster, find_client
 from lhtree.dask.fit import DistributedGrower, DistributedRows
 from lhtree.dask.partitions import check_table, is_array, is_frame, list_partitions
 from lhtree.dask.passes import VoteQuestion
-from lhtree.left_out import MOST_JUDGES
-from lhtree.tree import join_forests
+from lhtree.data.columns import Columns
+from lhtree.estimators import params
+from lhtree.estimators.base import HyperplaneTrees, restored_on_error
+from lhtree.estimators.out_of_bag import MOST_JUDGES
+from lhtree.model.forest import join_forests
+from lhtree.training import ensemble_size, shrinkage
 
 REFUSED = {
     "categorical_features": "encode categories before",
@@ -72,12 +73,12 @@ class _Distributed(HyperplaneTrees):
         object
             The fitted classifier itself.
         """
-        parameters.check_rules(self)
-        parameters.check_members(self)
+        params.check_rules(self)
+        params.check_members(self)
         self._check_refused()
         if self.row_limit is not None:
             wanted = "an integer of at least 1, or None for what the memory of a worker allows"
-            parameters.check_integer("row_limit", self.row_limit, wanted, low=1)
+            params.check_integer("row_limit", self.row_limit, wanted, low=1)
         table = check_table(X)
         list_partitions(table, y, sample_weight)  # refuses what does not fit before work starts
         cluster = Cluster(find_client())
@@ -137,13 +138,13 @@ class _Distributed(HyperplaneTrees):
 
     def _grow_members(self, grower, rows, n_targets):
         def add(first, last, n_members):
-            beta = members.schedule_beta(self.beta, first, last, n_members)
+            beta = ensemble_size.schedule_beta(self.beta, first, last, n_members)
             forest = grower.grow(first, beta)
             self.forest_ = join_forests([self.forest_, forest]) if first else forest
 
         t = self.n_estimators
         if t is None:
-            t = members.count_members(rows.n_rows, rows.facts.n_columns, n_targets)
+            t = ensemble_size.count_members(rows.n_rows, rows.facts.n_columns, n_targets)
         if t == "auto":
             self._grow_until_enough(grower, 0, add)
         else:

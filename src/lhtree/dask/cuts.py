@@ -9,10 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lhtree import _core
+from lhtree.arrays import Floats, Ints
 from lhtree.dask import passes
 from lhtree.dask.passes import Forms, Segments
 from lhtree.dask.runs import Sums
-from lhtree.tree import THRESHOLDS, Floats, Ints, Plan
+from lhtree.model.forest import THRESHOLDS, Plan
 
 FEWEST_BINS, MOST_BINS = 64, 1024  # of a form
 FEWEST_PARTS, MOST_PARTS = 2, 16  # of a bin that is looked into

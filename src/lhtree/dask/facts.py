@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.multiclass import check_classification_targets
 
+from lhtree.arrays import Floats, Ints
 from lhtree.dask.passes import Survey
-from lhtree.rows import find_largest_value, refuse_columns
-from lhtree.tree import Floats, Ints
-from lhtree.weights import check_range, find_class_factor
+from lhtree.data.rows import find_largest_value, refuse_columns
+from lhtree.data.weights import check_range, find_class_factor
 
 
 class Facts(NamedTuple):
@@ -122,7 +122,7 @@ def _find_unit(surveys: Sequence[Survey], ends: Floats, n_rows: int) -> float:
 
 
 def weigh_classes(facts: Facts, class_weight: Any) -> Floats | None:
-    """Return the factor of each class, or None; see :func:`lhtree.weights.find_class_factor`."""
+    """Return the factor of each class, or None; see :mod:`lhtree.data.weights`."""
     factor = find_class_factor(class_weight, facts.classes, facts.weight)
     if factor is None:
         return None

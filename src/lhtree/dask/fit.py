@@ -11,6 +11,7 @@ import numpy as np
 from distributed import Future
 
 from lhtree import _core
+from lhtree.arrays import Floats, Ints
 from lhtree.dask import facts as known
 from lhtree.dask import passes
 from lhtree.dask.bundles import finish_nodes
@@ -20,11 +21,11 @@ from lhtree.dask.partitions import Partition
 from lhtree.dask.passes import Draws
 from lhtree.dask.rounds import Batch
 from lhtree.dask.trees import GrowingTree, finish_forest
-from lhtree.tree import Floats, Forest, Ints, Plan, join_forests
+from lhtree.model.forest import Forest, Plan, join_forests
 
 FINISH_SHARE = 0.25  # of a thread's memory, for the rows of nodes that it finishes
 STATE_SHARE = 0.2  # of the cluster's memory, for which rows are in which nodes
-SMALLEST_VARIANCE = 1e-250  # squares below vanish; see native/scale.hpp
+SMALLEST_VARIANCE = 1e-250  # squares below vanish; see native/old/scale.hpp
 Scale = tuple[Floats, Floats]
 
 

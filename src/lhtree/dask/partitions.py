@@ -10,7 +10,7 @@ import numpy as np
 from dask.delayed import Delayed
 from numpy.typing import NDArray
 
-from lhtree.frames import show_gaps
+from lhtree.data.frames import show_gaps
 
 
 class Partition(NamedTuple):

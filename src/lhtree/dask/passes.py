@@ -12,11 +12,12 @@ from distributed import CancelledError, get_worker
 from numpy.typing import NDArray
 
 from lhtree import _core
+from lhtree.arrays import Floats, Ints
 from lhtree.dask.partitions import to_table
 from lhtree.dask.runs import Listed, Sums
-from lhtree.frames import check_dates, check_present
-from lhtree.packing import complete
-from lhtree.tree import Floats, Forest, Ints, Plan
+from lhtree.data.frames import check_dates, check_present
+from lhtree.model.forest import Forest, Plan
+from lhtree.model.packing import complete
 
 Positions = NDArray[np.uint32]
 Scale = tuple[Floats, Floats]
@@ -79,7 +80,7 @@ class Forms(NamedTuple):
 
 
 class Segments(NamedTuple):
-    """Ranges of projections, to be counted in bins; see native/part.hpp."""
+    """Ranges of projections, to be counted in bins; see native/old/part.hpp."""
 
     start: Ints
     low: Floats

@@ -11,16 +11,17 @@ from distributed import Future
 from numpy.typing import NDArray
 
 from lhtree import _core
+from lhtree.arrays import Floats, Ints
 from lhtree.dask import passes
 from lhtree.dask.cluster import Cluster
 from lhtree.dask.cuts import Contest, Cut, choose_cuts
 from lhtree.dask.passes import Fates, Forms, Request
 from lhtree.dask.runs import Sums
 from lhtree.dask.trees import GrowingTree, Record
-from lhtree.tree import CONTRASTS, Floats, Ints, Plan
+from lhtree.model.forest import CONTRASTS, Plan
 
 FISHER = CONTRASTS.index("fisher")
-READY, SUM_ANEW = 1, 2  # see ColumnUse in native/decide.hpp
+READY, SUM_ANEW = 1, 2  # see ColumnUse in native/old/decide.hpp
 
 
 @dataclass

@@ -8,7 +8,7 @@ from typing import Any, Generic, NamedTuple, Protocol, Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from lhtree.tree import Floats
+from lhtree.arrays import Floats
 
 
 class Mergeable(Protocol):

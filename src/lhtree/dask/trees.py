@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lhtree import _core
-from lhtree.tree import Floats, Forest, Ints
+from lhtree.arrays import Floats, Ints
+from lhtree.model.forest import Forest
 
 Arrays = dict[str, NDArray[Any]]
 NO_TERMS: _core.Terms = (np.empty(0, np.int32), np.empty(0), np.empty(0), np.empty(0))

@@ -18,11 +18,12 @@ from typing import Any
 
 import numpy as np
 
+from lhtree.arrays import Floats
 from lhtree.explain.planes import Planes
 from lhtree.explain.polytope import HalfSpace, NumericalFailure, find_nearest
 from lhtree.explain.question import Question
 from lhtree.explain.regions import Leaf, Line, bound_by, find_regions
-from lhtree.tree import Floats, Tree
+from lhtree.model.forest import Tree
 
 MARGINS = 10.0 ** np.arange(-9, -4)  # how far inside a polytope an answer may lie
 MOST_REGIONS = 4096  # of one class in one cell

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from lhtree.arrays import Floats
+from lhtree.estimators.params import count_threads
 from lhtree.explain import reading
 from lhtree.explain.paths import Path, find_paths
-from lhtree.parameters import count_threads
-from lhtree.tree import Floats
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from lhtree.arrays import Floats
 from lhtree.explain import reading
 from lhtree.explain.cells import CellSearch
 from lhtree.explain.question import Question, ask
 from lhtree.explain.wander import Wanderer
-from lhtree.tree import Floats
 
 MAX_STATES = 20_000  # polytopes visited for a proof
 N_TRIALS = 20_000  # rows predicted in a search without proof

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from lhtree.tree import Floats, Ints
+from lhtree.arrays import Floats, Ints
 
 
 class Histogram(NamedTuple):

@@ -8,9 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix, triu
 
+from lhtree.arrays import Floats
 from lhtree.explain import reading
 from lhtree.explain.splits import to_frame
-from lhtree.tree import Floats, Tree
+from lhtree.model.forest import Tree
 
 
 def class_importances(model: Any) -> Floats:

@@ -9,11 +9,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from lhtree.arrays import Floats, Ints
 from lhtree.explain.polytope import HalfSpace, find_nearest_of
 from lhtree.explain.question import Question
 from lhtree.explain.reading import standardize
 from lhtree.explain.regions import NO_SLOPE, Line
-from lhtree.tree import Floats, Ints, Tree
+from lhtree.model.forest import Tree
 
 
 class Cell(NamedTuple):

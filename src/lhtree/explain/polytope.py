@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import nnls
 
-from lhtree.tree import Floats
+from lhtree.arrays import Floats
 
 FEASIBLE = 1e-10  # by how much a point may miss a half-space, relative to its distance
 EMPTY = 1e-9  # least residual that is more than rounding; below, the polytope is empty

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from lhtree.arrays import Floats, Ints
+from lhtree.data.frames import change_row
 from lhtree.explain import reading
-from lhtree.frames import change_row
-from lhtree.tree import Floats, Ints
 
 ROUNDING = 1e-6  # by how much the limit of an integer may be missed
 

@@ -10,12 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
-from lhtree.base import HyperplaneTrees
-from lhtree.frames import check_present, is_frame, show_gaps
-from lhtree.sparse import check_format
-from lhtree.tree import Floats, Forest, Ints, Tree, list_targets
+from lhtree.arrays import Floats, Ints
+from lhtree.data.frames import check_present, is_frame, show_gaps
+from lhtree.data.sparse import check_format
+from lhtree.estimators.base import HyperplaneTrees
+from lhtree.model.forest import Forest, Tree, list_targets
 
-MOST_EXTREME = 1e154  # the core moves numbers beyond it to it; see native/predict.hpp
+MOST_EXTREME = 1e154  # the core moves numbers beyond it to it; see native/old/predict.hpp
 RULE_NAMES = ("leaf", "N1", "N2", "N3", "N4", "e", "gini")
 
 

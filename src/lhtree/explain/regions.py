@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from lhtree.arrays import Floats
 from lhtree.explain.polytope import HalfSpace
-from lhtree.tree import Floats
 
 NO_SLOPE = 1e-12  # functions whose slopes are shorter count as constant
 SAME_VOTE = 1e-6  # what the tie-break may add to a vote

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from lhtree.arrays import Ints
 from lhtree.explain import reading
 from lhtree.explain.wording import (
     Condition,
@@ -19,7 +20,7 @@ from lhtree.explain.wording import (
     find_vocabulary,
     format_number,
 )
-from lhtree.tree import Forest, Ints, Tree
+from lhtree.model.forest import Forest, Tree
 
 
 @dataclass(frozen=True)

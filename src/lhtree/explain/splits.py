@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from lhtree.arrays import Floats, Ints
 from lhtree.explain import reading
-from lhtree.tree import Floats, Ints, Tree
+from lhtree.model.forest import Tree
 
 
 def split_table(model: Any, *, n_features: int = 5) -> Any:

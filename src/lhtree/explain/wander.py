@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from lhtree.arrays import Floats
 from lhtree.explain.planes import Planes
 from lhtree.explain.polytope import NumericalFailure
 from lhtree.explain.question import Question
-from lhtree.tree import Floats
 
 N_RADII = 16  # distances tried in each direction
 LEAST_RADIUS, MOST_RADIUS = 0.02, 20.0  # standardised units

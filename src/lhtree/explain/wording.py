@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from lhtree.explain import reading
-from lhtree.tree import Tree
+from lhtree.model.forest import Tree
 
 UNITS = ("raw", "standardized")
 MIRRORED = {"<": ">", ">=": "<=", ">": "<", "<=": ">="}  # of both sides, divided by -1

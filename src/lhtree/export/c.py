@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from lhtree.explain.reading import MOST_EXTREME
 from lhtree.export.plain import PlainModel, read_model
-from lhtree.files import Address, write_atomically
-from lhtree.vote import TIE_WEIGHT
+from lhtree.model.prediction import TIE_WEIGHT
+from lhtree.persist.files import Address, write_atomically
 
 MOST_TERMS = 250_000  # coefficients of a file: about 12 MB of text
 SAFE = re.compile(r"[A-Za-z0-9 _.,:;=+*/()<>-]")  # no quotes, no backslash, no trigraph

@@ -15,8 +15,8 @@ from lhtree.explain.wording import (
     find_vocabulary,
     format_number,
 )
-from lhtree.files import write_atomically
-from lhtree.tree import Tree
+from lhtree.model.forest import Tree
+from lhtree.persist.files import write_atomically
 
 # Okabe and Ito's colours can be told apart by colour-blind people.
 PALETTE = ((0, 114, 178), (230, 159, 0), (0, 158, 115), (204, 121, 167), (86, 180, 233),

@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lhtree.arrays import Ints
 from lhtree.explain.reading import MOST_EXTREME
 from lhtree.export.plain import LANES, PlainModel, Terms, place_terms, read_model
-from lhtree.files import Address, write_atomically
-from lhtree.tree import Forest, Ints
-from lhtree.vote import TIE_WEIGHT
+from lhtree.model.forest import Forest
+from lhtree.model.prediction import TIE_WEIGHT
+from lhtree.persist.files import Address, write_atomically
 
 if TYPE_CHECKING:
     from onnx import ModelProto
@@ -246,7 +247,7 @@ class _Writer:
         return graph.add("Greater", total, graph.constant(0, np.int64))
 
     def _find_scores(self, graph: Graph, sums: list[Name]) -> Name:
-        """Return votes with their tie term, [n_rows, n_classes]; see `lhtree.vote`."""
+        """Return votes with their tie term, [n_rows, n_classes]; see `lhtree.model.prediction`."""
         n_members = graph.constant(float(self.plain.n_members))
         vote, distance, *complement = sums
         if not self.plain.by_margin:

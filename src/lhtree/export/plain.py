@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lhtree.calibration import PLAIN
-from lhtree.columns import Columns
+from lhtree.arrays import Floats, Ints
+from lhtree.data.columns import Columns
 from lhtree.explain.reading import check_model, count_trees_per_member, find_feature_names
-from lhtree.tree import Floats, Forest, Ints
+from lhtree.model.forest import Forest
+from lhtree.training.calibration import PLAIN
 
 LANES = 8  # partial sums of a projection
 

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from lhtree.arrays import Floats, Ints
 from lhtree.export.plain import LANES, PlainModel, Terms, place_all_terms, read_model
-from lhtree.tree import Floats, Ints
-from lhtree.vote import TIE_WEIGHT
+from lhtree.model.prediction import TIE_WEIGHT
 
 MOST_NUMBERS = 500_000  # constants of a statement: about 10 MB of text
 DOUBLE = "DOUBLE PRECISION"
@@ -245,7 +245,7 @@ def _write_memberships(m: int) -> str:
 
 
 def _write_votes(plain: PlainModel) -> Iterator[str]:
-    """Write the sums over trees, then the scores of the classes; see `lhtree.vote`."""
+    """Write the sums over trees, then the scores of the classes; see `lhtree.model.prediction`."""
     per_member, n_members = plain.n_trees_per_member, plain.n_members
     vote = "membership * plain_distance" if plain.by_margin else "membership"
     rest = "(1e0 - membership) * plain_distance"

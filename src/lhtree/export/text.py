@@ -14,7 +14,7 @@ from lhtree.explain.wording import (
     find_vocabulary,
     format_number,
 )
-from lhtree.tree import Tree
+from lhtree.model.forest import Tree
 
 
 def export_text(

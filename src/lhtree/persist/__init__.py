@@ -6,9 +6,9 @@ import os
 import stat
 from pathlib import Path
 
-from lhtree.base import HyperplaneTrees
-from lhtree.files import Address, replacing
+from lhtree.estimators.base import HyperplaneTrees
 from lhtree.persist.container import pack, unpack
+from lhtree.persist.files import Address, replacing
 from lhtree.persist.state import check_savable, describe, restore
 
 __all__ = ["load", "save"]

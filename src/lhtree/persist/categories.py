@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import Any
 
-from lhtree.columns import Category, Columns
+from lhtree.data.columns import Category, Columns
 from lhtree.persist import values
 from lhtree.persist.values import NotPlainError
 

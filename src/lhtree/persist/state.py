@@ -15,16 +15,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from lhtree import parameters
-from lhtree.base import HyperplaneTrees
-from lhtree.classifier import LHForestClassifier, LHTClassifier
-from lhtree.columns import Columns
+from lhtree.data.columns import Columns
+from lhtree.data.rows import Draw
+from lhtree.estimators import LHForestClassifier, LHTClassifier, params
+from lhtree.estimators.base import HyperplaneTrees
+from lhtree.model.forest import Forest, list_targets
 from lhtree.persist import values
 from lhtree.persist.categories import decode_columns, encode_columns
 from lhtree.persist.container import Arrays
 from lhtree.persist.values import NotPlainError
-from lhtree.rows import Draw
-from lhtree.tree import Forest, list_targets
 
 FORMAT = 1  # raised when older versions could not read what is written
 CLASSES = {kind.__name__: kind for kind in (LHTClassifier, LHForestClassifier)}
@@ -79,7 +78,7 @@ def _decode_draw(json: Any) -> Draw:
     if type(json) is not list or len(json) != 3:
         raise NotPlainError("has not three parts")
     n_rows, n_draws, bootstrap = json
-    count = _decode_integer(1, parameters.MOST_ROWS)
+    count = _decode_integer(1, params.MOST_ROWS)
     draw = Draw(count(n_rows), count(n_draws), _decode_flag(bootstrap))
     if draw.n_draws > draw.n_rows and not draw.bootstrap:
         raise NotPlainError("draws more rows than there are")
@@ -220,8 +219,8 @@ def restore(description: dict[str, Any], arrays: Arrays) -> HyperplaneTrees:
 
 def check_parameters(model: HyperplaneTrees) -> None:
     """Refuse parameters with which the model could not answer."""
-    parameters.check_rules(model)
-    parameters.check_members(model)
+    params.check_rules(model)
+    params.check_members(model)
 
 
 def _find_version() -> str:

@@ -9,7 +9,9 @@ from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 from matplotlib.colors import ListedColormap
 
+from lhtree.arrays import Floats
 from lhtree.explain import reading
+from lhtree.model.forest import Tree
 from lhtree.plot.canvas import (
     INK,
     MARKERS,
@@ -21,7 +23,6 @@ from lhtree.plot.canvas import (
     shorten,
     show_legend,
 )
-from lhtree.tree import Floats, Tree
 
 
 def plot_boundary(

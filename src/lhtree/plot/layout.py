@@ -6,7 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lhtree.tree import Floats, Ints, Tree
+from lhtree.arrays import Floats, Ints
+from lhtree.model.forest import Tree
 
 
 class Layout(NamedTuple):

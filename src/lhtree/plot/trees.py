@@ -10,6 +10,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import FancyBboxPatch, Patch, Rectangle
 
 from lhtree.explain import reading
+from lhtree.model.forest import Tree
 from lhtree.plot.canvas import (
     FAINT,
     INK,
@@ -22,7 +23,6 @@ from lhtree.plot.canvas import (
     show_legend,
 )
 from lhtree.plot.layout import Layout, lay_out
-from lhtree.tree import Tree
 
 WIDTH, HEIGHT = 0.86, 0.56  # of a node; one unit apart in both directions
 INCHES = 0.92  # per unit, in a figure of its own

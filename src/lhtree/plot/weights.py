@@ -8,7 +8,9 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.patches import Patch, Rectangle
 
+from lhtree.arrays import Floats, Ints
 from lhtree.explain import reading
+from lhtree.model.forest import Tree
 from lhtree.plot.canvas import (
     DOWN,
     FAINT,
@@ -21,7 +23,6 @@ from lhtree.plot.canvas import (
     shorten,
     show_legend,
 )
-from lhtree.tree import Floats, Ints, Tree
 
 GAP = 0.5  # between the panels of two classes, in widths of a split
 MOST_COLUMNS = 24  # splits side by side that can be read

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 
 import lhtree
+from lhtree.arrays import Ints
 from lhtree.explain import reading
 from lhtree.explain.counterfactual import can_be_proven
-from lhtree.files import write_atomically
+from lhtree.persist.files import write_atomically
 from lhtree.report import rows, summary, trees
 from lhtree.report.metrics import Answers, Metrics, find_metrics
 from lhtree.report.render import render
-from lhtree.tree import Ints
 
 __all__ = ["write_report"]
 

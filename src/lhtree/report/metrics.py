@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lhtree.reliability import Reliability, find_reliability
-from lhtree.tree import Floats, Ints
+from lhtree.arrays import Floats, Ints
+from lhtree.explain.reliability import Reliability, find_reliability
 
 N_BINS = 10  # of probabilities, for calibration
 

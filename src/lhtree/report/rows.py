@@ -8,12 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
+from lhtree.arrays import Floats, Ints
+from lhtree.data.frames import take_rows
 from lhtree.explain import Explanation, explain_rows, nearest_counterfactual, reading
 from lhtree.explain.counterfactual import can_be_proven
 from lhtree.explain.values import describe_values
-from lhtree.frames import take_rows
 from lhtree.report.metrics import Answers
-from lhtree.tree import Floats, Ints
 
 N_TERMS = 10  # contributions per row and class, and changes of a counterfactual
 UNIT = 10_000  # contributions are whole multiples of 1 / UNIT, so that they add up in print

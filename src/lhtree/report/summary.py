@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from lhtree.arrays import Floats
 from lhtree.explain import class_importances, interactions, reading
 from lhtree.report.metrics import Metrics
-from lhtree.tree import Floats
 
 N_CLASSES = 40  # in the tables of classes
 N_FEATURES = 30  # in the table of importances

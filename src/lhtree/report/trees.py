@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from lhtree.arrays import Floats
 from lhtree.explain import reading
 from lhtree.explain.histogram import count_projections
 from lhtree.explain.splits import find_pure_side
-from lhtree.tree import Floats, Tree
+from lhtree.model.forest import Tree
 
 N_TERMS = 10  # weights per node
 N_BINS = 28  # of a distribution

@@ -1,0 +1,117 @@
+"""Weights of the training rows, from `sample_weight` and `class_weight`."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Mapping
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lhtree.arrays import Floats
+from lhtree.data.frames import check_dates, check_present
+
+LARGEST = 1e60  # keeps products of two sums of weights and a square in range
+
+
+def resolve_sample_weight(sample_weight: Any, n_rows: int) -> Floats | None:
+    """Return one weight per row, or None if every row counts once.
+
+    Integer weights stay as they are: they stand for copies of rows. Others are
+    scaled to mean one over the positive ones, so that `gamma` and
+    `min_samples_split` keep their meaning as numbers of rows.
+    """
+    if sample_weight is None:
+        return None
+    check_present("sample_weight", sample_weight)
+    check_dates("sample_weight", sample_weight)
+    weight = np.asarray(sample_weight)
+    if np.iscomplexobj(weight):
+        raise TypeError("sample_weight must be an array of real numbers, got complex ones.")
+    try:
+        with np.errstate(over="ignore"):  # what does not fit becomes infinite and is refused
+            weight = weight.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"sample_weight must be an array of numbers: {error}.") from error
+    if weight.ndim == 0:
+        weight = np.full(n_rows, weight)
+    if weight.shape != (n_rows,):
+        raise ValueError(
+            f"sample_weight must have one entry per row of X, shape {(n_rows,)}, got an array of "
+            f"shape {weight.shape}."
+        )
+    if not np.isfinite(weight).all() or weight.min() < 0:
+        bad = weight[~(np.isfinite(weight) & (weight >= 0))][0]
+        raise ValueError(f"sample_weight must be finite and not negative, got {bad}.")
+    if not weight.any():
+        raise ValueError(
+            "sample_weight is zero for every row; give at least one row a positive weight."
+        )
+    check_range("sample_weight", weight)
+    positive = weight[weight > 0]
+    if np.any(weight != np.floor(weight)):
+        is_same = positive.min() == positive.max()  # then the mean must not round
+        mean = positive[0] if is_same else math.fsum(positive) / len(positive)
+        weight = weight / mean
+    return None if np.all(weight == 1) else weight
+
+
+def check_range(name: str, weight: Floats) -> None:
+    """Refuse positive weights so far apart, or so large, that sums of them mean nothing."""
+    positive = weight[weight > 0]
+    smallest, largest = positive.min(), positive.max()
+    if largest > LARGEST or smallest < largest / LARGEST:
+        raise ValueError(
+            f"{name} must have positive values below {LARGEST:g} and within a factor of "
+            f"{LARGEST:g} of each other, got {smallest:g} and {largest:g}; scale them, or set "
+            "the smallest to 0."
+        )
+
+
+def find_class_weight(
+    class_weight: Any, classes: NDArray[Any], code: NDArray[Any], weight: Floats | None
+) -> Floats | None:
+    """Return the factor of each class, or None if it is one for all."""
+    total = np.bincount(code, weights=weight, minlength=len(classes))
+    return find_class_factor(class_weight, classes, total)
+
+
+def find_class_factor(
+    class_weight: Any, classes: NDArray[Any], total: NDArray[Any]
+) -> Floats | None:
+    """Return the factor of each class, whose rows have a total weight each.
+
+    "balanced" gives every class the same total weight.
+    """
+    if class_weight is None:
+        return None
+    if isinstance(class_weight, str) and class_weight == "balanced":
+        factor = np.zeros(len(total))
+        np.divide(total.sum(), np.count_nonzero(total) * total, out=factor, where=total > 0)
+        return factor
+    if not isinstance(class_weight, Mapping):
+        raise ValueError(
+            "class_weight must be None, a dict from label to weight, 'balanced' or "
+            f"(forests only) 'balanced_subsample', got {class_weight!r}."
+        )
+    return _look_up(class_weight, classes)
+
+
+def _look_up(class_weight: Mapping[Any, Any], classes: NDArray[Any]) -> Floats:
+    labels = classes.tolist()
+    if unknown := [label for label in class_weight if label not in labels]:
+        raise ValueError(
+            f"class_weight names the class {unknown[0]!r}, which is not in y; "
+            f"its classes are {labels}."
+        )
+    factor = [class_weight.get(label, 1.0) for label in labels]
+    for label, value in zip(labels, factor, strict=True):
+        if not isinstance(value, Real) or not 0 <= value <= sys.float_info.max:  # type: ignore[operator]
+            raise ValueError(
+                f"class_weight must hold finite numbers of at least 0, got {value!r} "
+                f"for the class {label!r}."
+            )
+    return np.asarray(factor, dtype=np.float64)

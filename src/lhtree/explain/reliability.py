@@ -1,0 +1,56 @@
+"""Whether probabilities come true: how often answers are right that are said to be likely."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lhtree.arrays import Floats, Ints
+
+
+class Reliability(NamedTuple):
+    """How often answers are right, in bins of the probability that they were given."""
+
+    n_rows: Ints
+    probability: Floats  # mean; NaN in an empty bin
+    accuracy: Floats  # likewise
+
+    @property
+    def error(self) -> float:
+        """Mean gap between probability and accuracy, the expected calibration error."""
+        gap = np.abs(self.probability - self.accuracy)
+        return float(np.nansum(gap * self.n_rows) / self.n_rows.sum())
+
+
+def find_reliability(probability: Floats, is_right: NDArray[np.bool_], n_bins: int) -> Reliability:
+    """Return how often answers are right, by their probability.
+
+    Parameters
+    ----------
+    probability : ndarray of shape (n_rows,)
+        Probability of the class that was answered.
+    is_right : ndarray of bool, shape (n_rows,)
+        Whether that is the class of the row.
+    n_bins : int
+        Number of bins of equal width.
+
+    Returns
+    -------
+    Reliability
+        Rows, mean probability and accuracy of each bin.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> found = find_reliability(np.array([0.9, 0.9, 0.8]), np.array([True, False, True]), 10)
+    >>> round(found.error, 9)  # two rows with a gap of 0.4, one of 0.2
+    0.333333333
+    """
+    place = np.minimum((probability * n_bins).astype(np.int64), n_bins - 1)
+    n_rows = np.bincount(place, minlength=n_bins)
+    with np.errstate(invalid="ignore"):
+        mean = np.bincount(place, probability, n_bins) / n_rows
+        accuracy = np.bincount(place, is_right, n_bins) / n_rows
+    return Reliability(n_rows, mean, accuracy)

@@ -1,0 +1,144 @@
+"""Whether the arrays of a forest describe trees that the core can walk."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from lhtree.model.forest import Forest
+
+Check = tuple[bool, str]  # whether it holds, and what is wrong if not
+
+DTYPES = {
+    "tree_start": np.int64,
+    "target": np.int32,
+    "left": np.int32,
+    "start": np.int64,
+    "feature_start": np.int64,
+    "feature": np.int32,
+    "n_samples": np.int64,
+    "rule": np.int8,
+}  # all others are float64
+
+
+def check_forest(forest: Forest) -> None:
+    """Raise a ValueError unless the arrays of a forest describe sound trees.
+
+    Parameters
+    ----------
+    forest : Forest
+        The forest to check.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from lhtree import LHTClassifier, check_forest
+    >>> check_forest(LHTClassifier().fit(*load_iris(return_X_y=True)).forest_)
+    """
+    for check in (_check_shapes, _check_numbers, _check_columns, _check_children, _check_nodes):
+        for is_sound, message in check(forest):
+            if not is_sound:
+                raise ValueError(f"This is no sound forest: {message}.")
+
+
+# Each check may rely on those before.
+
+
+def _check_shapes(forest: Forest) -> Iterator[Check]:
+    for name, array in vars(forest).items():
+        wanted = np.dtype(DTYPES.get(name, np.float64))
+        yield array.dtype == wanted, f"{name} has the type {array.dtype}, not {wanted}"
+        yield array.ndim == 1 + (name == "extremes"), f"{name} has {array.ndim} dimensions"
+        yield array.flags.c_contiguous, f"{name} is not contiguous"
+    n_nodes, n_terms = len(forest.left), len(forest.weight)
+    for name, n_parts, n_whole in [
+        ("tree_start", len(forest.target), n_nodes),
+        ("start", n_nodes, n_terms),
+        ("feature_start", n_nodes, len(forest.feature)),
+    ]:
+        bounds = getattr(forest, name)
+        yield len(bounds) == n_parts + 1, f"{name} has {len(bounds)} entries"
+        yield bounds[0] == 0 and bounds[-1] == n_whole, f"{name} does not cover its array"
+        yield bool(np.all(np.diff(bounds) >= (name == "tree_start"))), f"{name} falls"
+    for name in ("threshold", "norm", "share", "n_samples", "weight_sum", "rule", "extremes"):
+        yield len(getattr(forest, name)) == n_nodes, f"{name} has not one entry per node"
+    yield forest.extremes.shape[1] == 4, "extremes has not four columns"
+    for name in ("center", "deviation"):
+        yield len(getattr(forest, name)) == n_terms, f"{name} has not one entry per term"
+    n_columns = len(forest.column_mean)
+    yield n_columns > 0, "there are no columns"
+    yield len(forest.column_deviation) == n_columns, "column_deviation has another length"
+
+
+def _check_numbers(forest: Forest) -> Iterator[Check]:
+    for name, array in vars(forest).items():
+        if array.dtype == np.float64:
+            yield bool(np.isfinite(array).all()), f"{name} is not finite"
+    yield bool(np.all(forest.column_deviation > 0)), "a column has no deviation"
+    yield bool(np.all(forest.target >= 0)), "a target is negative"
+    yield bool(np.all((forest.share >= 0) & (forest.share <= 1))), "a share is not in [0, 1]"
+    yield bool(np.all(forest.n_samples > 0)), "a node has no rows"
+    yield bool(np.all(forest.weight_sum > 0)), "a node's rows have no weight"
+    yield bool(np.all(forest.deviation >= 0)), "a deviation is negative"
+
+
+def _check_columns(forest: Forest) -> Iterator[Check]:
+    n_columns = forest.n_features
+    size = np.diff(forest.start)
+    yield bool(np.all(size <= n_columns)), "a node has more terms than columns"
+    n_listed = np.where(size == n_columns, 0, size)
+    yield bool(np.array_equal(np.diff(forest.feature_start), n_listed)), "columns do not fit terms"
+    node = np.repeat(np.arange(len(size)), np.diff(forest.feature_start))
+    is_inside = (forest.feature >= 0) & (forest.feature < n_columns)
+    yield bool(np.all(is_inside)), "a column is out of range"
+    ascends = (np.diff(forest.feature) > 0) | (np.diff(node) > 0)
+    yield bool(np.all(ascends)), "the columns of a node are not ascending"
+
+
+def _check_children(forest: Forest) -> Iterator[Check]:
+    n_nodes, is_split = len(forest.left), forest.left >= 0
+    tree_size = np.diff(forest.tree_start)
+    own = np.arange(n_nodes) - np.repeat(forest.tree_start[:-1], tree_size)
+    yield bool(np.all(forest.left[is_split] > own[is_split])), "a child comes before its parent"
+    # Breadth-first, the k-th split of a tree has the children 2k - 1 and 2k.
+    n_before: NDArray[np.int64] = np.cumsum(is_split) - is_split
+    rank: NDArray[np.int64] = n_before - np.repeat(n_before[forest.tree_start[:-1]], tree_size)
+    yield bool(np.all(forest.left[is_split] == 2 * rank[is_split] + 1)), "children are misplaced"
+    n_splits = np.add.reduceat(is_split, forest.tree_start[:-1], dtype=np.int64)
+    yield bool(np.all(tree_size == 2 * n_splits + 1)), "a node has no parent, or a child is absent"
+    yield bool(np.all(forest.left[~is_split] == -1)), "a leaf is not marked by -1"
+    child = (forest.left + np.arange(n_nodes) - own)[is_split]
+    count = forest.n_samples
+    yield bool(np.all(count[child] + count[child + 1] == count[is_split])), "rows are lost"
+
+
+def _check_nodes(forest: Forest) -> Iterator[Check]:
+    is_split = forest.left >= 0
+    n_rules = 6
+    rule = np.where(is_split, (forest.rule > 0) & (forest.rule <= n_rules), forest.rule == 0)
+    yield bool(rule.all()), "a rule is unknown, or that of a leaf at a split"
+    in_split = np.repeat(is_split, np.diff(forest.start))
+    is_small = (np.abs(forest.weight) <= 1) | ~in_split
+    yield bool(is_small.all()), "a weight of a split is larger than one"
+    norm = _find_norms(forest)[is_split]
+    yield bool(np.all(norm > 0)), "a split has no weights"
+    is_norm = np.abs(forest.norm[is_split] - norm) <= 1e-9 * norm
+    yield bool(is_norm.all()), "a norm is not that of the weights"
+    yield bool(np.all(forest.norm[~is_split] == 0)), "a leaf has a norm"
+    answer = forest.threshold[~is_split]
+    yield bool(np.all((answer >= 0) & (answer <= 1))), "a leaf's share is not in [0, 1]"
+    low, high = forest.extremes[:, ::2], forest.extremes[:, 1::2]
+    yield bool(np.all(low <= high)), "the extremes of a node are exchanged"
+
+
+def _find_norms(forest: Forest) -> NDArray[np.float64]:
+    """Return the Euclidean length of every node's weights; of a leaf's, anything."""
+    n_nodes = len(forest.left)
+    node = np.repeat(np.arange(n_nodes), np.diff(forest.start))
+    with np.errstate(over="ignore", under="ignore"):
+        total = np.bincount(node, np.square(forest.weight), n_nodes)
+    return np.sqrt(total)
