@@ -62,7 +62,7 @@ class Job(NamedTuple):
 def make_model(job: Job) -> Any:
     """Return the unfitted model of a job; None where the paper has none for the data set."""
     if job.model in BETAS:
-        return LHTClassifier(beta=BETAS[job.model]) if job.data == "wine" else None
+        return LHTClassifier(beta=BETAS[job.model], n_jobs=1) if job.data == "wine" else None
     if job.model == "LHT paper":
         return models.make_paper_forest(job.data, 1, job.seed)
     if job.model == "LHT default":

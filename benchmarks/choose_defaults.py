@@ -153,12 +153,12 @@ def make_model(name: str) -> Any:
     from lhtree import LHForestClassifier
 
     if name == "LHT default" + CALIBRATED:
-        return LHForestClassifier(random_state=0, calibration="oob", oob_score=True)
+        return LHForestClassifier(random_state=0, calibration="oob", oob_score=True, n_jobs=1)
     if name.startswith("ours"):
         given = name.partition(":")[2]
         pairs = (pair.split("=") for pair in given.split(",") if pair)
         return LHForestClassifier(
-            random_state=0, **{key: ast.literal_eval(value) for key, value in pairs}
+            random_state=0, n_jobs=1, **{key: ast.literal_eval(value) for key, value in pairs}
         )
     from benchmarks.models import make_peer
 

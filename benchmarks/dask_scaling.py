@@ -136,7 +136,7 @@ def compare(name: str, row_limit: int, max_depth: int | None, partitions: list[i
                 "standardize": standardize,
                 "random_state": 0,
             }
-            local = lhtree.LHForestClassifier(**parameters).fit(table.X, table.y)
+            local = lhtree.LHForestClassifier(n_jobs=1, **parameters).fit(table.X, table.y)
             for n_parts in partitions:
                 size = -(-len(table.X) // n_parts)
                 X = client.persist(da.from_array(table.X, (size, -1)))

@@ -125,7 +125,7 @@ def make_paper_forest(data: str, n_threads: int, seed: int) -> LHForestClassifie
 
 def make_default_forest(seed: int) -> LHForestClassifier:
     """Return the forest as it comes: one setting for all data sets."""
-    return LHForestClassifier(random_state=seed)
+    return LHForestClassifier(random_state=seed, n_jobs=1)
 
 
 def make_default_peer(name: str, seed: int) -> Any:

@@ -151,7 +151,7 @@ def measure_left_out(parts: Split, forest: BaseEstimator) -> dict[str, float]:
 
 def measure(task: str, name: str, seed: int) -> tuple[int, dict[str, float]]:
     """Return the number of members and what one line says."""
-    forest = LHForestClassifier(random_state=0)
+    forest = LHForestClassifier(random_state=0, n_jobs=1)
     parts = split(name, seed)
     if task in ("frame", "oob"):
         result = (measure_frame if task == "frame" else measure_left_out)(parts, forest)

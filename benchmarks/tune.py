@@ -58,7 +58,9 @@ class TunedForest:
         """Choose a setting and grow the forest."""
         self.scores_ = score_settings(X, y, self.settings, self.seed)
         self.setting_ = choose(self.scores_)
-        self.model_ = LHForestClassifier(random_state=self.seed, **self.settings[self.setting_])
+        self.model_ = LHForestClassifier(
+            random_state=self.seed, n_jobs=1, **self.settings[self.setting_]
+        )
         self.model_.fit(X, y)
         return self
 
@@ -90,7 +92,7 @@ def score_settings(
     for name, setting in settings.items():
         if name == ALL_COLUMNS and X.shape[1] > MOST_COLUMNS:
             continue
-        model = LHForestClassifier(N_MEMBERS, random_state=seed, **setting)
+        model = LHForestClassifier(N_MEMBERS, random_state=seed, n_jobs=1, **setting)
         scores[name] = np.array(
             [model.fit(X[a], y[a]).score(X[b], y[b]) for a, b in folds.split(X, y)]
         )

@@ -1,5 +1,8 @@
 """A minute of a new user: both classifiers on a small table."""
 
+import subprocess
+import sys
+
 from sklearn.datasets import load_wine
 
 from lhtree import LHForestClassifier, LHTClassifier, check_forest
@@ -11,3 +14,15 @@ def test_both_classifiers_learn_wine():
         model.fit(X, y)
         check_forest(model.forest_)
         assert model.score(X, y) > 0.98
+
+
+def test_submodules_load_when_first_used():
+    program = (
+        "import sys, lhtree\n"
+        "names = {'dask', 'explain', 'export', 'plot', 'report'}\n"
+        "assert names <= set(dir(lhtree))\n"
+        "assert not any(f'lhtree.{name}' in sys.modules for name in names)\n"
+        "assert lhtree.explain.explain_rows is sys.modules['lhtree.explain'].explain_rows\n"
+        "assert not hasattr(lhtree, 'absent')\n"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)

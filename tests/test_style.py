@@ -88,3 +88,15 @@ def test_every_file_has_one_place_on_the_map():
     assert len(set(named)) == len(named)
     patterns = ("src/lhtree/**/[!_]*.py", "native/**/*.?pp", "benchmarks/[!_]*.py")
     assert {path for pattern in patterns for path in ROOT.glob(pattern)} <= set(named)
+
+
+def test_the_page_of_the_architecture_names_every_room():
+    page = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")
+    table = page[page.index("| room |") : page.index("\n\n", page.index("| room |"))]
+    named = re.findall(r"`(\w+)/?`", "\n".join(row.split("|")[1] for row in table.splitlines()))
+    rooms = [path.stem for path in (ROOT / "src/lhtree").iterdir() if path.stem[0] != "_"]
+    rooms = [name for name in rooms if name != "py"]  # py.typed marks the package
+    assert sorted(named) == sorted(rooms)
+    for folder in (ROOT / "native").iterdir():
+        assert not folder.is_dir() or f"`{folder.name}/`" in page
+        assert not folder.is_dir() or (folder / "README.md").is_file()

@@ -1,5 +1,8 @@
 """Learning Hyperplane Trees: oblique decision trees and forests in closed form."""
 
+import importlib
+from typing import Any
+
 from lhtree.estimators import LHForestClassifier, LHTClassifier
 from lhtree.model.forest import Forest, Tree
 from lhtree.model.validation import check_forest
@@ -16,3 +19,14 @@ __all__ = [
     "load",
     "save",
 ]
+_SUBMODULES = ("dask", "explain", "export", "plot", "report")  # loaded when first used
+
+
+def __getattr__(name: str) -> Any:
+    if name in _SUBMODULES:
+        return importlib.import_module(f"lhtree.{name}")
+    raise AttributeError(f"module 'lhtree' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, *_SUBMODULES, "__version__"])

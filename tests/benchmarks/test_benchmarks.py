@@ -144,7 +144,8 @@ def test_workers_end_with_the_run_that_started_them(tmp_path):
         f"    list(workers.do_jobs({job}, sleep_long, 1, 60))\n"
     )
     (tmp_path / "run.py").write_text(code)
-    paths = os.pathsep.join([str(ROOT), str(ROOT / "tests")])
+    folders = (ROOT, ROOT / "tests", Path(__file__).parent)
+    paths = os.pathsep.join(map(str, folders))
     with subprocess.Popen(
         [sys.executable, tmp_path / "run.py"], env={**os.environ, "PYTHONPATH": paths}
     ) as process:

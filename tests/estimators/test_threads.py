@@ -12,12 +12,14 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 
+import joblib
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 from sklearn.base import clone
 
 from lhtree import LHForestClassifier, LHTClassifier, check_forest
+from lhtree.estimators.params import count_threads
 
 
 @pytest.fixture(scope="module")
@@ -176,3 +178,24 @@ def test_a_chain_of_20000_splits():
     assert clone(model).gamma == 1
     indicator, _ = model.decision_path(X[[0, 1, n // 2, n - 1]])
     assert indicator.sum() > 20_000
+
+
+def test_no_number_of_threads_means_all_cores_but_one_in_a_worker():
+    assert count_threads(None) == joblib.cpu_count()
+    for backend in ("loky", "threading"):
+        numbers = joblib.Parallel(2, backend=backend)(
+            joblib.delayed(count_threads)(n) for n in (None, None)
+        )
+        assert numbers == [1, 1]
+    with joblib.parallel_config(n_jobs=3):
+        assert count_threads(None) == 3
+
+
+def test_a_task_of_dask_uses_one_thread():
+    distributed = pytest.importorskip("distributed")
+    with (
+        distributed.LocalCluster(1, processes=False, dashboard_address=None) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        assert count_threads(None) == joblib.cpu_count()
+        assert client.submit(count_threads, None).result() == 1

@@ -123,8 +123,8 @@ default="from_dtype"
         Whether another `fit` with more members keeps those already grown. New members
         take the beta schedule of the new `n_estimators` at their index.
     n_jobs : int, default=None
-        Number of threads, in scikit-learn's meaning: None is 1, -1 all cores. It
-        never changes the result.
+        Number of threads. None uses all cores that the process may use, but one inside
+        a worker of joblib or Dask; -1 all cores. It never changes the result.
     random_state : int, RandomState instance or None, default=None
         Seed of the rows and columns drawn.
     verbose : int, default=0

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 import sys
+from functools import cache
 from numbers import Integral, Real
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
-from joblib import effective_n_jobs
+from joblib import cpu_count, effective_n_jobs
+from joblib.parallel import get_active_backend
 
 from lhtree.model.forest import CONTRASTS, THRESHOLDS
 
@@ -184,13 +186,38 @@ def resolve_shrinkage(estimator: Any) -> float | None:
 
 
 def count_threads(n_jobs: Any) -> int:
-    """Return how many threads `n_jobs` means."""
+    """Return how many threads `n_jobs` means.
+
+    None means all cores that the process may use, but one inside a worker of joblib or
+    Dask, which has its own share of them. A number that the caller set for joblib wins.
+    """
     if n_jobs is not None:
-        wanted = "a nonzero integer, or None for one thread"
+        wanted = "a nonzero integer, or None for all cores"
         check_integer("n_jobs", n_jobs, wanted, low=-(2**31))
         if n_jobs == 0:
             _refuse(ValueError, "n_jobs", 0, wanted)
-    return min(int(effective_n_jobs(n_jobs)), MOST_THREADS)
+        return min(int(effective_n_jobs(n_jobs)), MOST_THREADS)
+    backend, n_set = get_active_backend()
+    if backend.nesting_level or _is_dask_task():
+        return 1
+    is_set = n_set not in (None, 1)
+    return min(int(effective_n_jobs(None)) if is_set else _count_cores(), MOST_THREADS)
+
+
+@cache  # asking the system takes longer than the answer for a row
+def _count_cores() -> int:
+    return int(cpu_count())
+
+
+def _is_dask_task() -> bool:
+    """Whether this is a task on a worker of Dask's, which has imported it."""
+    if "distributed" not in sys.modules:
+        return False
+    try:
+        sys.modules["distributed"].get_worker()
+    except ValueError:
+        return False
+    return True
 
 
 class Splits(NamedTuple):

@@ -79,8 +79,8 @@ default="from_dtype"
         Factor of the weight of each class; "balanced" gives all classes the same
         total weight.
     n_jobs : int, default=None
-        Number of threads, in scikit-learn's meaning: None is 1, -1 all cores. It
-        never changes the result.
+        Number of threads. None uses all cores that the process may use, but one inside
+        a worker of joblib or Dask; -1 all cores. It never changes the result.
 
     Attributes
     ----------
