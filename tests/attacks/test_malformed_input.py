@@ -16,7 +16,7 @@ from numpy.testing import assert_array_equal
 import lhtree
 from lhtree import LHForestClassifier, LHTClassifier
 from lhtree.data.columns import DefaultNames
-from lhtree.explain import explain_rows
+from lhtree.explain import explain_rows, nearest_counterfactual
 
 RNG = np.random.default_rng(0)
 TABLE = RNG.normal(size=(60, 6)) * (RNG.random((60, 6)) < 0.5)
@@ -56,6 +56,12 @@ def list_malformed():
     diagonals = sp.dia_array(TABLE)
     diagonals.offsets = diagonals.offsets[:-1]
     yield "dia", diagonals
+    masked = sp.csr_array(TABLE)
+    masked.data = np.ma.array(masked.data, mask=masked.data > 1)
+    yield "masked", masked
+    dates = sp.csr_array(TABLE)
+    dates.data = dates.data.astype("m8[s]")
+    yield "time differences", dates
     flat = sp.coo_array(np.arange(6.0))
     yield "one dimension", flat
 
@@ -254,6 +260,22 @@ def test_categories_that_do_not_match_are_told(given, kinds):
             assert only.filename == __file__
             assert repr(name) in str(only.message)
             assert re.search(kinds, str(only.message))
+
+
+def test_a_call_that_reads_rows_many_times_warns_once(tmp_path):
+    train, X = (
+        next(to_frames(values)) for values in (COLOURS, np.char.upper(COLOURS.astype(str)))
+    )
+    model = LHTClassifier().fit(train, LABEL)
+    for call in (
+        lambda: lhtree.report.write_report(model, X, LABEL, tmp_path / "report.html", max_rows=5),
+        lambda: nearest_counterfactual(model, X.iloc[[0]]),
+        lambda: explain_rows(model, X),
+        lambda: model.score(X, LABEL),
+    ):
+        with pytest.warns(UserWarning, match="only unknown categories in the column") as told:
+            call()
+        assert [warning.filename for warning in told] == [__file__]
 
 
 def test_truth_values_are_told_from_numbers_that_equal_them():

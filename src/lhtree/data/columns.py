@@ -244,7 +244,8 @@ def _warn_of_others(values: list[Value], category: Category, name: str) -> None:
     warn(
         f"X has {'only unknown categories' if is_unknown else 'other categories'} in the column "
         f"{name!r}: {other}, such as {kinds[other]!r}, where training had {trained}; give the "
-        "column as in training."
+        "column as in training.",
+        key=("categories", name),
     )
 
 

@@ -36,7 +36,7 @@ def show_gaps(X: Any) -> Any:
         X = np.ma.stack([np.ma.asarray(row) for row in X])
     if not isinstance(X, np.ma.MaskedArray):
         return X
-    if not np.ma.is_masked(X):
+    if X.dtype.kind == "V" or not np.ma.is_masked(X):  # records are no table, masked or not
         return X.data
     kind = X.dtype if X.dtype.kind == "f" else np.float64 if X.dtype.kind in "biu" else object
     values = X.data.astype(kind)

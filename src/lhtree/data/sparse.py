@@ -31,6 +31,8 @@ def check_format(X: Any) -> None:
 def _list_checks(X: Any) -> Iterator[tuple[bool, str]]:
     """Yield whether something holds, and what is wrong if not; each relies on those before."""
     yield X.ndim == 2, f"it has {X.ndim} dimensions, not 2"
+    yield X.dtype.kind not in "Mm", f"it holds dates or time differences ({X.dtype})"
+    yield not np.ma.is_masked(getattr(X, "data", None)), "some of its data are masked"
     if X.format in ("csr", "csc", "bsr"):
         yield from _check_compressed(X)
     elif X.format == "coo":

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from lhtree.arrays import Floats
+from lhtree.data.notices import warning_once
 from lhtree.explain import reading
 from lhtree.explain.cells import CellSearch
 from lhtree.explain.question import Question, ask
@@ -64,6 +65,7 @@ class Counterfactual:
         return "\n".join(lines)
 
 
+@warning_once()
 def nearest_counterfactual(
     model: Any,
     x: Any,

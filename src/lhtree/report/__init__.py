@@ -10,6 +10,7 @@ import numpy as np
 
 import lhtree
 from lhtree.arrays import Ints
+from lhtree.data.notices import warning_once
 from lhtree.explain import reading
 from lhtree.explain.counterfactual import can_be_proven
 from lhtree.persist.files import write_atomically
@@ -22,6 +23,7 @@ __all__ = ["write_report"]
 MOST_COUNTED = 20_000  # rows in the distributions of splits
 
 
+@warning_once()
 def write_report(
     model: Any,
     X: Any,
