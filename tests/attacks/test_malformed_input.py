@@ -56,6 +56,10 @@ def list_malformed():
     diagonals = sp.dia_array(TABLE)
     diagonals.offsets = diagonals.offsets[:-1]
     yield "dia", diagonals
+    for name, value in (("far", 2**62), ("twice", 0)):
+        diagonals = sp.dia_array(TABLE)
+        diagonals.offsets = np.full(len(diagonals.offsets), value)
+        yield f"dia {name}", diagonals
     masked = sp.csr_array(TABLE)
     masked.data = np.ma.array(masked.data, mask=masked.data > 1)
     yield "masked", masked

@@ -36,6 +36,7 @@ def _list_checks(X: Any) -> Iterator[tuple[bool, str]]:
     if X.format in ("csr", "csc", "bsr"):
         yield from _check_compressed(X)
     elif X.format == "coo":
+        yield len(X.coords) == 2, "coords are not two lists"
         for name, place, length in zip(("row", "col"), X.coords, X.shape, strict=True):
             yield from _check_places(name, place, length, np.size(X.data))
     elif X.format == "lil":
@@ -49,7 +50,11 @@ def _list_checks(X: Any) -> Iterator[tuple[bool, str]]:
     elif X.format == "dia":
         is_table = np.ndim(X.data) == 2 and np.shape(X.offsets) == (len(X.data),)
         yield is_table, "it has not one row of data per offset"
-        yield np.asarray(X.offsets).dtype.kind in "iu", "offsets are not integers"
+        offset = np.asarray(X.offsets)
+        yield offset.dtype.kind in "iu", "offsets are not integers"
+        is_inside = (offset >= -X.shape[0]) & (offset <= X.shape[1])
+        yield bool(np.all(is_inside)), "an offset lies beyond its corners"
+        yield len(np.unique(offset)) == len(offset), "an offset stands twice"
 
 
 def _check_compressed(X: Any) -> Iterator[tuple[bool, str]]:
