@@ -1,1 +1,1 @@
-"""Measurements of lhtree and its peers; each prints and stores JSON lines."""
+"""Benchmarks of lhtree and its peers: data, models, run, report."""

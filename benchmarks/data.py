@@ -1,8 +1,9 @@
-"""Tables that the measurements run on: the paper's data sets, and synthetic ones.
+"""Tables that the benchmarks run on: the paper's data sets, and synthetic ones.
 
-A data set is looked for in the folder that ``LHTREE_DATA`` names, as ``<name>.parquet``,
-then in the cache of downloads, and then at its public origin. What cannot be had raises
-:class:`Absent`, and the measurement is skipped with a message.
+``datasets.toml`` says what a data set is and where it comes from. It is looked for in the
+folder that ``LHTREE_DATA`` names, as ``<name>.parquet``, then in the cache of downloads, and
+then at its public origin. One that cannot be found raises :class:`Absent`, and its measurements
+are skipped with a message.
 """
 
 from __future__ import annotations
@@ -10,17 +11,25 @@ from __future__ import annotations
 import hashlib
 import itertools
 import os
+import tomllib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.datasets import load_breast_cancer, load_digits, load_wine, make_classification
+from sklearn.datasets import (
+    load_breast_cancer,
+    load_digits,
+    load_wine,
+    make_classification,
+    make_gaussian_quantiles,
+)
 from sklearn.model_selection import train_test_split
 
-from benchmarks import origins
-from benchmarks.datasets import ALL, DataSet
-from benchmarks.download import DownloadError, fetch
+from benchmarks.download import DownloadError, Origin, fetch, name_files, parse
+
+Labelled = tuple[NDArray[np.float64], NDArray[np.int64]]
 
 # Ordered categories become ranks where the paper counts one column per attribute.
 ORDERS = (
@@ -31,13 +40,25 @@ ORDERS = (
     ("2", "4", "more"),
 )
 FILES = {"connect4": "connect4_onehot"}  # one column per value: 126, as in the paper
-
-
+ALIASES = {file: name for name, file in FILES.items()}
 BUILT_IN = ("balance_scale", "wine", "wdbc", "digits")
 
 
 class Absent(Exception):
-    """The data set is not to be had here."""
+    """The data set cannot be found here."""
+
+
+class DataSet(NamedTuple):
+    """What a data set must be; without a checksum no complete copy could be reached."""
+
+    name: str
+    n_rows: int
+    n_columns: int
+    n_classes: int
+    n_train: int | None = None  # rows of the predefined training part
+    counts: tuple[int, ...] = ()  # rows of each class, by sorted label
+    checksum: str = ""
+    origin: Origin | None = None
 
 
 class Rows(NamedTuple):
@@ -49,7 +70,7 @@ class Rows(NamedTuple):
 
 
 class Table(NamedTuple):
-    """Rows to train on and rows to answer."""
+    """Training rows and test rows."""
 
     X: NDArray[np.float64]
     y: NDArray[np.int64]
@@ -57,27 +78,27 @@ class Table(NamedTuple):
     y_test: NDArray[np.int64]
 
 
-def split(X: NDArray[Any], y: NDArray[Any], test_size: float = 0.2, seed: int = 0) -> Table:
-    """Return a stratified random split."""
-    X, X_test, y, y_test = train_test_split(
-        X, y, test_size=test_size, stratify=y, random_state=seed
-    )
-    return Table(X, y, X_test, y_test)
+def _read_datasets() -> dict[str, DataSet]:
+    text = Path(__file__).with_name("datasets.toml").read_text(encoding="utf-8")
+    found = {}
+    for name, entry in tomllib.loads(text).items():
+        fields: dict[str, Any] = {
+            k: tuple(v) if isinstance(v, list) else v for k, v in entry.items()
+        }
+        origin = {key: fields.pop(key) for key in Origin._fields if key in fields}
+        found[name] = DataSet(name, origin=Origin(**origin) if origin else None, **fields)
+    return found
 
 
-def make_synthetic(n_rows: int = 50_000, n_columns: int = 50) -> Table:
-    """Return five classes of two clusters each in twenty informative columns."""
-    X, y = make_classification(
-        n_rows,
-        n_columns,
-        n_informative=20,
-        n_redundant=0,
-        n_classes=5,
-        n_clusters_per_class=2,
-        flip_y=0.01,
-        random_state=0,
-    )
-    return split(X, y)
+ALL = _read_datasets()
+PAPER = {name: dataset for name, dataset in ALL.items() if dataset.origin}
+
+
+def get_dataset(name: str) -> DataSet:
+    """Return a data set by name."""
+    if name not in ALL:
+        raise ValueError(f"No data set is called {name!r}; there are {', '.join(ALL)}.")
+    return ALL[name]
 
 
 def rank_words(words: NDArray[Any]) -> NDArray[np.float64]:
@@ -115,10 +136,11 @@ def compute_checksum(rows: Rows) -> str:
 def check_rows(dataset: DataSet, rows: Rows) -> None:
     """Refuse rows that are not those of the data set."""
     shape = (*rows.X.shape, int(rows.y.max()) + 1)
-    if shape != (dataset.n, dataset.m, dataset.k):
+    expected = dataset.n_rows, dataset.n_columns, dataset.n_classes
+    if shape != expected:
         raise ValueError(
             f"{dataset.name} has rows, columns and classes {shape} instead of "
-            f"{(dataset.n, dataset.m, dataset.k)}: fetch it again."
+            f"{expected}: fetch it again."
         )
     counts = tuple(np.bincount(rows.y).tolist())
     if dataset.counts and counts != dataset.counts:
@@ -131,7 +153,7 @@ def check_rows(dataset: DataSet, rows: Rows) -> None:
 
 
 def make_rows(name: str) -> Rows | None:
-    """Return a data set that needs no file: one of scikit-learn's, or one that is a rule."""
+    """Return a data set that needs no file: one of scikit-learn's, or one that is a formula."""
     if name == "balance_scale":  # the side with more weight times distance goes down
         X = np.array(list(itertools.product(range(1, 6), repeat=4)), dtype=np.float64)
         torque = X[:, 0] * X[:, 1] - X[:, 2] * X[:, 3]
@@ -148,27 +170,33 @@ def get_cache() -> Path:
     return Path(os.environ.get("LHTREE_CACHE") or Path.home() / ".cache" / "lhtree")
 
 
-def find_file(name: str, folder: Path | None) -> Path | None:
-    """Return the Parquet file of a data set: in `folder`, LHTREE_DATA or the cache."""
-    given = folder or os.environ.get("LHTREE_DATA")
-    paths = [Path(given) / f"{FILES.get(name, name)}.parquet"] if given else []
+def look_up_file(name: str) -> Path | None:
+    """Return the Parquet file of a data set, in LHTREE_DATA or the cache."""
+    folder = os.environ.get("LHTREE_DATA")
+    paths = [Path(folder) / f"{FILES.get(name, name)}.parquet"] if folder else []
     paths.append(get_cache() / f"{name}.parquet")
     return next((path for path in paths if path.exists()), None)
 
 
-def download(name: str, origin: origins.Origin | None = None) -> Path:
+def _say_absent(name: str) -> Absent:
+    return Absent(f"{name}: set LHTREE_DATA to a folder that holds {FILES.get(name, name)}")
+
+
+def download(name: str, origin: Origin | None = None) -> Path:
     """Fetch a data set from its origin into the cache; return its Parquet file there."""
-    origin = origin or origins.ORIGINS[name]
+    origin = origin or ALL[name].origin
+    if origin is None:
+        raise _say_absent(name)
     cache = get_cache()
-    paths = [cache / "origin" / name / file for file in origins.name_files(origin)]
+    paths = [cache / "origin" / name / file for file in name_files(origin)]
     try:
         for url, path in zip(origin.urls, paths, strict=True):
             if not path.exists():
                 fetch(url, path)
         try:
-            frame = origins.parse(origin, paths, ALL[name].m)
+            frame = parse(origin, paths, ALL[name].n_columns)
             check_rows(ALL[name], encode_frame(frame))
-        except Exception as error:  # a parser may stumble over anything that is no such file
+        except Exception as error:  # a parser may fail in any way on another file
             for path in paths:
                 path.unlink(missing_ok=True)
             raise Absent(f"{name}: what {origin.urls[0]} sent is not it: {error}") from error
@@ -183,20 +211,19 @@ def download(name: str, origin: origins.Origin | None = None) -> Path:
     return whole
 
 
-def ensure(name: str, folder: Path | None = None, *, may_download: bool = True) -> None:
-    """See to it that `read_rows` finds a data set; raise `Absent` if it cannot be had."""
-    if find_file(name, folder) or name in BUILT_IN:
+def ensure(name: str, *, may_download: bool = True) -> None:
+    """Make sure that `read_rows` finds a data set; raise `Absent` if it cannot."""
+    if look_up_file(name) or name in BUILT_IN:
         return
     if not may_download:
-        raise Absent(f"{name}: set LHTREE_DATA to a folder that holds {FILES.get(name, name)}")
+        raise _say_absent(name)
     download(name)
 
 
-def read_rows(name: str, folder: Path | None = None) -> Rows:
+def read_rows(name: str) -> Rows:
     """Return a data set from a file that `ensure` sees, or from what needs no file."""
-    if name not in ALL:
-        raise ValueError(f"No data set is called {name!r}; there are {', '.join(ALL)}.")
-    path = find_file(name, folder)
+    dataset = get_dataset(name)
+    path = look_up_file(name)
     if path is not None:
         import pandas as pd  # only here: the synthetic tables need no pandas
 
@@ -204,9 +231,17 @@ def read_rows(name: str, folder: Path | None = None) -> Rows:
     else:
         rows = make_rows(name)
     if rows is None:
-        raise Absent(f"{name}: set LHTREE_DATA to a folder that holds {FILES.get(name, name)}")
-    check_rows(ALL[name], rows)
+        raise _say_absent(name)
+    check_rows(dataset, rows)
     return rows
+
+
+def split(X: NDArray[Any], y: NDArray[Any], test_size: float = 0.2, seed: int = 0) -> Table:
+    """Return a stratified random split."""
+    X, X_test, y, y_test = train_test_split(
+        X, y, test_size=test_size, stratify=y, random_state=seed
+    )
+    return Table(X, y, X_test, y_test)
 
 
 def split_rows(rows: Rows, seed: int) -> Table:
@@ -229,5 +264,75 @@ def split_rows(rows: Rows, seed: int) -> Table:
 def load(name: str) -> Table:
     """Return a table by name: ``synth50k`` or one of the paper's, split 0."""
     if name == "synth50k":
-        return make_synthetic()
-    return split_rows(read_rows({"connect4_onehot": "connect4"}.get(name, name)), 0)
+        return split(*make_clusters(50_000, 50))
+    return split_rows(read_rows(ALIASES.get(name, name)), 0)
+
+
+# ---- Synthetic tables
+
+
+def make_clusters(n_rows: int, n_columns: int) -> Labelled:
+    """Return five classes of two clusters each in twenty informative columns."""
+    X, y = make_classification(
+        n_rows, n_columns, n_informative=20, n_redundant=0, n_classes=5,
+        n_clusters_per_class=2, flip_y=0.01, random_state=0,
+    )  # fmt: skip
+    return X, y
+
+
+def make_xor(rng: np.random.Generator, n: int, m: int) -> Labelled:
+    """Return classes by the signs of two of the columns."""
+    X = rng.normal(size=(n, m))
+    return X, (X[:, 0] * X[:, 1] > 0).astype(np.int64)
+
+
+def make_spirals(rng: np.random.Generator, n: int) -> Labelled:
+    """Return two spirals, with two columns of noise."""
+    turn, y = np.sqrt(rng.uniform(0.02, 1, n)) * 10, rng.integers(0, 2, n)
+    angle = turn + np.pi * y
+    spiral = np.column_stack([turn * np.cos(angle), turn * np.sin(angle)])
+    return np.hstack([spiral + rng.normal(0, 0.4, (n, 2)), rng.normal(size=(n, 2))]), y
+
+
+def make_steps(rng: np.random.Generator, n: int, m: int) -> Labelled:
+    """Return classes by nested conditions on single columns."""
+    X = rng.uniform(size=(n, m))
+    y = np.where(X[:, 0] > 0.6, X[:, 1] > 0.3, (X[:, 2] > 0.5) ^ (X[:, 3] > 0.7))
+    return X, (y ^ (rng.uniform(size=n) < 0.03)).astype(np.int64)
+
+
+def make_heavy_tails(rng: np.random.Generator, n: int, m: int) -> Labelled:
+    """Return Cauchy columns and classes by a line through their signs and logarithms."""
+    X = rng.standard_cauchy((n, m))
+    score = np.arctan(X) @ rng.normal(size=m)
+    return X, np.digitize(score, np.quantile(score, [0.4, 0.75]))
+
+
+def _classify(n: int, m: int, n_informative: int, seed: int, **more: Any) -> Callable[[], Any]:
+    given = {"n_informative": n_informative, "random_state": seed, **more}
+    return lambda: make_classification(n, m, **given)
+
+
+_SYNTHETIC: dict[str, Callable[[], Any]] = {
+    "synth_easy": _classify(2000, 20, 5, 1, n_classes=3),
+    "synth_hard": _classify(3000, 30, 15, 2, n_redundant=5, n_classes=5, flip_y=0.02),
+    "synth_noise_labels": _classify(1500, 10, 4, 3, flip_y=0.4),
+    "synth_noise_columns": _classify(1500, 100, 5, 4, n_redundant=0),
+    "synth_tiny": _classify(80, 8, 3, 5, flip_y=0.1),
+    "synth_wide": _classify(150, 500, 20, 6, n_redundant=50),
+    "synth_unbalanced": _classify(3000, 12, 6, 7, weights=[0.95], flip_y=0.02),
+    "synth_shells": lambda: make_gaussian_quantiles(
+        n_samples=2000, n_features=6, n_classes=3, random_state=8
+    ),
+    "synth_xor": lambda: make_xor(np.random.default_rng(0), 1500, 8),
+    "synth_spirals": lambda: make_spirals(np.random.default_rng(0), 1500),
+    "synth_steps": lambda: make_steps(np.random.default_rng(0), 2000, 12),
+    "synth_heavy_tails": lambda: make_heavy_tails(np.random.default_rng(0), 2000, 10),
+}
+SYNTHETIC = tuple(_SYNTHETIC)
+
+
+def make_synthetic(name: str) -> Labelled:
+    """Return a synthetic table, the same each time."""
+    X, y = _SYNTHETIC[name]()
+    return X.astype(np.float64), y.astype(np.int64)

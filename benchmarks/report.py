@@ -1,203 +1,285 @@
-"""Tables and figures of the accuracy measurements.
+"""Write the pages of ``docs/results`` and the tables of ``docs/scaling.md``.
 
 ::
 
-    python -m benchmarks.report        # docs/results from benchmarks/results/accuracy.jsonl
+    python -m benchmarks.report                      # all pages
+    python -m benchmarks.report accuracy speed       # some of them
 
-Writes ``accuracy.md`` (lhtree and its peers, run here), ``paper.md`` (the paper's tables next
-to ours) and three figures. Everything in them comes from the lines and from the paper.
+Everything in them comes from the lines in ``benchmarks/results`` and from the paper.
 """
 
 from __future__ import annotations
 
 import argparse
+import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from benchmarks import accuracy, cells, figures, lines, models, paper, paper_page, summary
-from benchmarks.datasets import DATASETS
+from benchmarks import accuracy, lines, models, report_accuracy, report_speed, summary
+from benchmarks.lines import Line
+from benchmarks.summary import make_table
 
-OUT = Path(__file__).parents[1] / "docs" / "results"
-MAIN = (*cells.OURS, *models.DEFAULT_PEERS)
+DOCS = Path(__file__).parents[1] / "docs"
 
 
-def make_accuracy_table(results: summary.Results) -> str:
-    """Return the table of all models with their defaults."""
-    present = [model for model in MAIN if any(key[1] == model for key in results)]
+def group_lines(found: list[Line], *fields: str) -> dict[tuple[Any, ...], list[Line]]:
+    """Return the lines by the values of some fields, in the order of their first lines."""
+    groups: dict[tuple[Any, ...], list[Line]] = {}
+    for line in found:
+        groups.setdefault(tuple(line[name] for name in fields), []).append(line)
+    return groups
+
+
+# ---- Robustness
+
+TITLES = {
+    "frame": f"{models.DEFAULTS}: frames as they are, and prepared by hand (one-hot, median)",
+    "holes": f"{models.DEFAULTS}: 30 % of the values removed",
+    "units": 'LHForest, contrast="standardized": columns times powers of ten',
+    "outliers": f"{models.DEFAULTS}: ten values of 1e6 times the range",
+    "oob": f"{models.DEFAULTS}: out-of-bag estimate and accuracy on test rows",
+}
+
+
+def make_robustness_row(name: str, group: list[Line], columns: list[str]) -> list[object]:
+    """Return a row of a table: means over the splits."""
+    n_estimators = "/".join(map(str, sorted({line["n_estimators"] for line in group})))
+    means = [f"{100 * np.mean([line['result'][key] for line in group]):.2f}" for key in columns]
+    return [name, n_estimators, len(group), *means]
+
+
+def make_robustness_page(measured: list[Line]) -> str:
+    """Return the page on tables as they come."""
+    pieces = [
+        "# Robustness",
+        "`python -m benchmarks.report` makes this page from the lines of "
+        "`python -m benchmarks.run robustness`;\ndo not edit it.",
+        "Accuracy on test rows in percent, means over 80/20 splits. HistGB is scikit-learn's\n"
+        "`HistGradientBoostingClassifier` with its defaults.",
+    ]
+    for task, title in TITLES.items():
+        every = [line for line in measured if line["task"] == task]
+        if not every:
+            continue
+        columns = list(every[0]["result"])
+        groups = group_lines(every, "data")
+        rows = [make_robustness_row(key[0], group, columns) for key, group in groups.items()]
+        if task == "oob":
+            rows.append(make_robustness_row("**mean**", every, columns))
+        header = ["data set", "estimators", "splits", *columns]
+        pieces += [f"## {title}", make_table(header, rows)]
+    return "\n\n".join(pieces) + "\n"
+
+
+def write_robustness(path: Path, out: Path) -> list[Path]:
+    """Write the page of a file of lines."""
+    page = make_robustness_page(lines.read(path, "task", "data", "model", "seed"))
+    (out / "robustness.md").write_text(page, encoding="utf-8")
+    return [out / "robustness.md"]
+
+
+# ---- Probabilities
+
+
+def make_probability_table(measured: list[Line]) -> str:
+    """Return accuracy, log-loss and calibration error on the tables that all models share."""
+    names = list(dict.fromkeys(line["model"] for line in measured))
+    columns = []
+    for field, factor, digits in (("accuracy", 1, 2), ("log_loss", 1, 3), ("ece", 100, 1)):
+        tables, values = summary.compare(measured, names, field, "fold")
+        ranks = summary.rank(values, is_loss=field != "accuracy").mean(axis=0)
+        means = values.mean(axis=0)
+        columns += [
+            [f"{rank:.2f}" for rank in ranks],
+            [f"{factor * mean:.{digits}f}" for mean in means],
+        ]
+        if field == "log_loss":
+            order = np.argsort(means)
+    header = ["model", "rank of accuracy", "accuracy, %", "rank of log-loss", "log-loss",
+              "rank of calibration error", "calibration error, %"]  # fmt: skip
+    rows = [[names[j], *[column[j] for column in columns]] for j in order]
+    return f"{len(tables)} tables, {accuracy.N_FOLDS} folds each.\n\n{make_table(header, rows)}"
+
+
+def describe_oob(measured: list[Line]) -> str:
+    """Return how far out-of-bag accuracy is from that on the rows of the fold."""
+    every = [x for x in measured if "oob_accuracy" in x and x["model"] == models.CALIBRATED]
+    groups = group_lines(every, "data")
+    gap = {
+        name: 100 * float(np.mean([x["oob_accuracy"] - x["accuracy"] for x in group]))
+        for (name,), group in groups.items()
+    }
+    least, most = min(gap, key=lambda x: gap[x]), max(gap, key=lambda x: gap[x])
+    values = np.array(list(gap.values()))
+    return (
+        f"Out-of-bag minus held-out accuracy, mean over {len(gap)} tables: "
+        f"{values.mean():+.2f} points\n(mean size {np.abs(values).mean():.2f}, from "
+        f"{gap[least]:+.1f} on {least} to {gap[most]:+.1f} on {most}). Forests of 100 estimators."
+    )
+
+
+def write_probabilities(path: Path, out: Path) -> list[Path]:
+    """Write the page of a file of lines."""
+    measured = lines.read(path, "data", "model", "fold")
+    page = f"""# Probabilities and out-of-bag estimates
+
+`python -m benchmarks.report` makes this page from the lines of
+`python -m benchmarks.run defaults`; do not edit it.
+
+Cross-validation within the training rows of split 0 (at most 3,000) and on synthetic tables;
+peers with their defaults. Log-loss and the calibration error of the most probable class (15 bins
+of equal width) are better where they are lower. "Calibrated" is `calibration="oob"`: the same
+forests, whose probabilities are fitted to out-of-bag votes.
+
+{make_probability_table(measured)}
+
+Calibration has one exponent, fitted to the votes that each row gets from trees that did not see
+it; it leaves the labels as they are. Ranks are among the models of this table.
+
+## Out of bag
+
+{describe_oob(measured)}
+"""
+    (out / "probabilities.md").write_text(page, encoding="utf-8")
+    return [out / "probabilities.md"]
+
+
+# ---- Scaling
+
+
+def format_size(n_bytes: float) -> str:
+    """Return a number of bytes for people."""
+    for unit in ("B", "kB"):
+        if n_bytes < 1000:
+            return f"{n_bytes:.0f} {unit}"
+        n_bytes /= 1000
+    return f"{n_bytes:.1f} MB"
+
+
+def make_overhead_table(measured: list[Line]) -> str:
+    """Return CPU time, rounds and traffic of fits on clusters of several sizes."""
+    # Lines of the first version of the benchmark counted the start of the workers.
+    found = [x for x in measured if x["task"] == "overhead" and "start_cpu" in x]
+    last = {(x["model"], x["n_workers"], x["row_limit"]): x for x in found}
+    order = sorted(last, key=lambda key: (key[0], key[2], key[1]))
+    header = ["model", "workers", "row limit", "rounds", "passes", "statistics sent a round",
+              "local CPU", "CPU", "against local", "same predictions", "load"]  # fmt: skip
     rows = [
         [
-            name,
-            cells.describe_splits(results, name, present),
-            *cells.format_row(results, name, present),
+            *(line["model"], line["n_workers"], f"{line['row_limit']:,}"),
+            *(line["n_rounds"], line["n_passes"]),
+            format_size(line["n_bytes"] / line["n_rounds"]) if line["n_rounds"] else "none",
+            *(f"{line['local_cpu']:.1f} s", f"{line['cpu']:.1f} s", f"{line['ratio']:.2f}"),
+            *(f"{line['same_predictions']:.2%}", line["load"]),
         ]
-        for name in cells.select_datasets(results)
+        for line in (last[key] for key in order)
     ]
-    return cells.make_table(["data set", "splits", *present], rows)
+    return make_table(header, rows)
 
 
-def make_rank_table(measured: list[summary.Line], present: list[str]) -> str:
-    """Return mean ranks of accuracy, log-loss and calibration error, and wins."""
-    names, table = summary.compare(measured, present)
-    columns = {"accuracy": summary.rank(table).mean(axis=0), "mean accuracy": table.mean(axis=0)}
-    for field in ("log_loss", "ece"):
-        _, losses = summary.compare(measured, present, field)
-        columns[field] = summary.rank(losses, is_loss=True).mean(axis=0)
-        columns[f"mean {field}"] = losses.mean(axis=0)
-    ours = [model for model in cells.OURS if model in present]
-    header = ["model", "rank of accuracy", "mean accuracy", "rank of log-loss", "mean log-loss",
-              "rank of calibration error", "mean calibration error",
-              *[f"{model}: wins / ties / losses" for model in ours]]  # fmt: skip
-    digits = (2, 2, 2, 3, 2, 3)
-    rows = []
-    for j in np.argsort(columns["accuracy"]):
-        texts = [f"{column[j]:.{d}f}" for column, d in zip(columns.values(), digits, strict=True)]
-        wins = [
-            " / ".join(map(str, summary.count_wins(table[:, present.index(m)], table[:, j])))
-            if m != present[j]
-            else ""
-            for m in ours
+def make_equal_table(measured: list[Line]) -> str:
+    """Return how alike the forests of a cluster and of one process are."""
+    fields = ("data", "preset", "standardize", "n_partitions")
+    found = [x for x in measured if x["task"] == "equal" and "n_test" in x]
+    last = {tuple(x[name] for name in (*fields, "n_test")): x for x in found}
+    yes = {True: "yes", False: "no"}
+    header = ["model", "table", "standardize", "partitions", "row limit", "rounds", "nodes",
+              "same trees", "same bits", "same predictions (least)"]  # fmt: skip
+    rows = [
+        [
+            *(f"LHForest, preset {preset}", name, yes[standardize]),
+            ", ".join(str(line["n_partitions"]) for line in group),
+            *(f"{group[0]['row_limit']:,}", group[0]["n_rounds"], f"{group[0]['n_nodes']:,}"),
+            yes[all(line["same_structure"] for line in group)],
+            yes[all(line["same_bits"] for line in group)],
+            f"{min(line['same_predictions'] for line in group):.3%}",
         ]
-        rows.append([present[j], *texts, *wins])
-    return (
-        f"Over the {len(names)} data sets on which all of these models have run, on the splits "
-        "that they share. Rank 1 is best. A win is a mean accuracy higher by at least "
-        f"{summary.TIE} points.\n\n" + cells.make_table(header, rows)
-    )
+        for (name, preset, standardize), group in group_lines(
+            list(last.values()), *fields[:3]
+        ).items()
+    ]
+    return make_table(header, rows)
 
 
-def list_incomplete(measured: list[summary.Line], present: list[str]) -> str:
-    """Return a sentence on the data sets that the ranks leave out."""
-    complete, _ = summary.compare(measured, present)
-    left = [name for name in DATASETS if name not in complete]
-    if not left:
-        return ""
-    return (
-        "\nLeft out, because a model has not run there (see the table above): "
-        + ", ".join(left)
-        + ".\n"
-    )
+def make_memory_table(measured: list[Line]) -> str:
+    """Return what a table took that is larger than the memory of its workers."""
+    header = ["model", "table", "workers", "limit of each", "partitions", "rounds", "passes",
+              "row limit", "peaks of the workers", "died"]  # fmt: skip
+    found = [line for line in measured if line["task"] == "memory"]
+    rows = [
+        [
+            f"LHForest, n_estimators={line['n_estimators']}, max_depth={line['max_depth']}",
+            f"{line['n_bytes_of_table'] / 1e9:.1f} GB",
+            *(line["n_workers"], line["memory_limit"], line["n_partitions"]),
+            *(line["n_rounds"], line["n_passes"], f"{line['row_limit']:,}"),
+            ", ".join(f"{peak} MiB" for peak in line["peak_mib"]),
+            "none" if line["no_worker_died"] else "some",
+        ]
+        for line in found[-1:]
+    ]
+    return make_table(header, rows)
 
 
-def make_rank_sections(measured: list[summary.Line], present: list[str]) -> str:
-    """Return the ranks of all models, and of fewer models on more splits."""
-    untuned = [model for model in present if model != "LHT tuned"]
-    groups = {
-        "All models": present,
-        "Defaults only": untuned,
-        "Without CatBoost, which has run on fewer splits": [m for m in untuned if m != "CatBoost"],
-    }
-    sections, seen = [], []
-    for title, group in groups.items():
-        if group not in seen and summary.compare(measured, group)[0]:
-            text = make_rank_table(measured, group) + list_incomplete(measured, group)
-            sections.append(f"### {title}\n\n{text}")
-        seen.append(group)
-    return "\n".join(sections)
+def replace_table(text: str, name: str, table: str) -> str:
+    """Replace what stands between the marks of a table."""
+    mark = re.escape(f"% table: {name}\n")
+    place = rf"(?<={mark})\n.*?\n(?=\n% end)"
+    text, n = re.subn(place, lambda _: f"\n{table}\n", text, flags=re.S)
+    if n != 1:
+        raise ValueError(f"The page has the mark of the table {name!r} {n} times, not once.")
+    return text
 
 
-def describe_runs(path: Path) -> str:
-    """Return versions and machine of the runs."""
-    seen = {}
-    for run in lines.read_runs(path):
-        versions = ", ".join(f"{name} {number}" for name, number in run["versions"].items())
-        seen[versions] = f"{run['cpu']}, {run['cores']} cores, Python {run['python']}: {versions}"
-    return "\n".join(f"- {text}" for text in seen.values()) + "\n"
-
-
-def draw(measured: list[summary.Line], results: summary.Results, out: Path) -> None:
-    """Write the figures."""
-    present = find_present(results)
-    names, table = summary.compare(measured, present)
-    mean_rank = summary.rank(table).mean(axis=0)
-    critical = summary.find_critical_difference(len(present), len(names))
-    figures.plot_ranks(out / "ranks.svg", present, mean_rank, critical, len(names))
-    _, seconds = summary.compare(measured, present, "cpu_s")
-    seconds = np.log(np.maximum(seconds, 0.002))  # what the clock of the process resolves
-    ratio = np.exp((seconds - seconds[:, [present.index("RF")]]).mean(axis=0))
-    figures.plot_time(out / "time.svg", present, mean_rank, ratio)
-    quoted = paper.read_accuracy("LHT")
-    best = {
-        name: max(
-            r.accuracy
-            for m in cells.OURS
-            if (r := results.get((name, m))) is not None and not r.over_s
-        )
-        for name in DATASETS
-        if any((name, m) in results for m in cells.OURS)
-    }
-    ours = np.array(list(best.values()))
-    figures.plot_gains(
-        out / "paper.svg", list(best), ours, np.array([quoted[name][0] for name in best])
-    )
-
-
-def find_present(results: summary.Results) -> list[str]:
-    """Return the models of the main comparison that have run at all."""
-    return [model for model in MAIN if any(key[1] == model for key in results)]
-
-
-def write(path: Path, out: Path) -> list[Path]:
-    """Write the report of a file of lines; return the files made."""
+def write_scaling(path: Path, out: Path) -> list[Path]:
+    """Replace the tables of ``scaling.md``, beside the folder `out`."""
+    page = out.parent / "scaling.md"
     measured = lines.read(path)
-    if not measured:
-        raise SystemExit(f"{path} holds no measurement: run python -m benchmarks.accuracy first.")
-    results = summary.summarize(measured)
-    present = find_present(results)
-    out.mkdir(parents=True, exist_ok=True)
-    pages = {
-        "accuracy.md": _fill_accuracy(path, measured, results, present),
-        "paper.md": paper_page.make_page(measured, results),
-    }
-    for name, text in pages.items():
-        (out / name).write_text(text, encoding="utf-8")
-    draw(measured, results, out)
-    return [out / name for name in (*pages, "ranks.svg", "time.svg", "paper.svg")]
+    text = page.read_text(encoding="utf-8")
+    text = replace_table(text, "overhead", make_overhead_table(measured))
+    text = replace_table(text, "equal", make_equal_table(measured))
+    text = replace_table(text, "memory", make_memory_table(measured))
+    page.write_text(text, encoding="utf-8")
+    return [page]
 
 
-def _fill_accuracy(path: Path, measured: list[Any], results: Any, present: list[str]) -> str:
-    return f"""# Accuracy of lhtree and its peers
+# ---- The command
 
-{cells.NOTE}
-Accuracy in percent on test rows, mean ± deviation; the best of each row is bold.
-Splits: "given" is the predefined split of the data set, with the deviation of a bootstrapped
-test set; a number is that of random stratified 80/20 splits, with the deviation over them.
-Peers have their own defaults and one thread. LHT default is `LHForestClassifier()`, LHT tuned
-a small search by cross-validation on the training rows of each split (`benchmarks/tune.py`).
-Cheap models have run on more splits than costly ones: compare them by the ranks below, which
-rest on shared splits.
+Writer = Callable[[Path, Path], list[Path]]
 
-{make_accuracy_table(results)}
-## Ranks
-
-{make_rank_sections(measured, present)}
-![Mean ranks](ranks.svg)
-
-## Accuracy against time
-
-CPU time of a fit on one thread, in a machine that did other work at the same time: good for
-factors, not for per cents. `benchmarks.speed` measures time properly.
-
-![Accuracy against time](time.svg)
-
-## Machine and versions
-
-{describe_runs(path)}"""
+# By page: its lines, and what writes it.
+PAGES: dict[str, tuple[str, Writer]] = {
+    "accuracy": ("accuracy", report_accuracy.write),
+    "speed": ("speed", report_speed.write),
+    "robustness": ("robustness", write_robustness),
+    "probabilities": ("defaults", write_probabilities),
+    "scaling": ("dask", write_scaling),
+}
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Write the report that the command line asks for."""
+    """Write the pages that the command line asks for."""
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.report",
         description=__doc__,
         formatter_class=argparse.RawTextHelpFormatter,
     )
-    parser.add_argument("--lines", type=Path, default=accuracy.RESULTS, help="(%(default)s)")
-    parser.add_argument("--out", type=Path, default=OUT, help="folder (%(default)s)")
+    parser.add_argument("pages", nargs="*", help=f"of: {', '.join(PAGES)} (default: all)")
+    parser.add_argument("--results", type=Path, default=lines.RESULTS, help="folder of lines")
+    parser.add_argument("--out", type=Path, default=DOCS / "results", help="folder of pages")
     options = parser.parse_args(arguments)
-    for path in write(options.lines, options.out):
-        print(path)
+    options.out.mkdir(parents=True, exist_ok=True)
+    for name in options.pages or PAGES:
+        if name not in PAGES:
+            parser.error(f"no page is called {name!r}; there are {', '.join(PAGES)}")
+        kind, write = PAGES[name]
+        path = options.results / f"{kind}.jsonl"
+        if not lines.read(path):
+            raise SystemExit(f"{path} has no lines: run python -m benchmarks.run {kind} first.")
+        for made in write(path, options.out):
+            print(made)
 
 
 if __name__ == "__main__":

@@ -1,49 +1,134 @@
-"""Time and memory of training and prediction, side by side in one run.
+"""Time, memory and size of models next to their peers.
 
-::
-
-    python -m benchmarks.speed                          # all of it; takes more than an hour
-    python -m benchmarks.speed --budget-minutes 25      # what is most important first
-    python -m benchmarks.speed --tasks table3 synth     # some of it
-    python -m benchmarks.speed --tasks synth --again    # another round: the page has the best
-    python -m benchmarks.speed_report                   # tables from the lines
-
-Every measurement runs in a process of its own with fixed threads, so that no model
-inherits another one's memory or thread pool, and is one JSON line in
-``benchmarks/results/speed.jsonl``. Fit times are the best of several repeats after a
-warm-up on few rows. A second start skips the lines that are there for the same build of
-the package; what takes longer than its limit, or has no data here, is skipped with a
-message.
+Each job runs in a process of its own with fixed threads. Times are wall-clock seconds, the best
+of several repeats after a warm-up on few rows. Memory is the peak of the resident memory during
+the first fit, minus what was resident before it; the size of a model is that of its pickle.
+Peers have the settings of the paper's table 6 where it has some, and 100 trees elsewhere.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
+import ctypes
+import importlib
 import os
+import pickle
+import resource
 import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from argparse import Namespace
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from tqdm import tqdm
+import numpy as np
 
-from benchmarks import lines, speed_jobs
+from benchmarks import data, models
 
-RESULTS = Path(__file__).parent / "results" / "speed.jsonl"
-LIMIT = 600.0  # seconds of one measurement with all its repeats
-BURN = "import os; os.sched_setaffinity(0, {0})\nwhile True: pass"
+LHT = (models.PAPER, models.DEFAULTS)
+PEERS = ("RF", "LightGBM", "XGBoost", "CatBoost")
+OTHERS = ("ExtraTrees", "HistGB", "YDF")
+TABLE_3 = ("satimage", "segment", "pendigits")
+GROWTH_ROWS = tuple(25_000 * 2**k for k in range(6))
+GROWTH_COLUMNS = tuple(25 * 2**k for k in range(6))
+SLOW = 15.0  # seconds; a fit that takes longer is not repeated
+N_REPEATS = 3
+# Keep the first core busy, as long as the process that wants it is there.
+BURN = "import os\nos.sched_setaffinity(0, {0})\np = os.getppid()\nwhile os.getppid() == p: pass"
+
+Job = dict[str, Any]
+
+
+def make_job(task: str, name: str, model: str, threads: int, **more: Any) -> Job:
+    """Return one measurement; peers are named by their settings for the data set."""
+    if model in PEERS:
+        model = models.name_timed_peer(model, name)
+    return {"task": task, "data": name, "model": model, "threads": threads, **more}
+
+
+def list_growth() -> list[Job]:
+    """Return fits of growing tables; small ones and those with a limited depth first."""
+    shapes = [(n, 50) for n in GROWTH_ROWS] + [(25_000, m) for m in GROWTH_COLUMNS if m != 50]
+    return [
+        make_job("growth", "synth50k", model, 1, rows=n, columns=m, max_depth=depth)
+        for depth in (10, None)
+        for model in LHT
+        for n, m in shapes
+    ]
+
+
+def list_jobs(_: Namespace | None = None) -> list[Job]:
+    """Return all measurements, those that decide about the goals first."""
+    both = (1, 2)
+    compared = (*LHT, *PEERS)
+    jobs = [make_job("synth", "synth50k", model, n) for n in both for model in compared]
+    jobs += [make_job("import", "none", "lhtree", 1)]
+    jobs += [
+        make_job("table3", name, model, n) for n in both for name in TABLE_3 for model in compared
+    ]
+    jobs += [make_job("mnist", "mnist", model, 2) for model in (models.PAPER, "LightGBM")]
+    jobs += [make_job("load", "synth50k", model, 2) for model in (*LHT, "LightGBM", "HistGB")]
+    jobs += [make_job("others", "synth50k", "HistGB", n) for n in both]
+    jobs += [make_job("hardware", name, models.PAPER, 1) for name in ("synth50k", "mnist")]
+    jobs += list_growth()
+    jobs += [
+        make_job("large", name, model, n)
+        for name in ("skin", "connect4_onehot")
+        for n in both
+        for model in compared
+    ]
+    jobs += [make_job("large", "mnist", models.DEFAULTS, 2)]
+    jobs += [
+        make_job("others", name, model, n)
+        for n in both
+        for name in ("synth50k", *TABLE_3)
+        for model in OTHERS
+    ]
+    jobs += [make_job("onnx", "satimage", model, 1) for model in LHT]
+    return list({str(job): job for job in jobs}.values())
+
+
+# ---- Clocks and memory
+
+
+def time_best(call: Callable[[], Any], n_repeats: int, limit: float = SLOW) -> float:
+    """Return the least time of several calls; one that is slow is not repeated."""
+    best = np.inf
+    for _ in range(n_repeats):
+        start = time.perf_counter()
+        call()
+        best = min(best, time.perf_counter() - start)
+        if best > limit:
+            break
+    return float(best)
+
+
+def read_resident() -> float:
+    """Return the resident memory in MB."""
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * resource.getpagesize() / 1e6
+
+
+def reset_peak() -> None:
+    """Give free memory back and forget the peak so far, where the system can."""
+    with suppress(OSError, AttributeError):
+        ctypes.CDLL(None).malloc_trim(0)
+    with suppress(OSError):
+        Path("/proc/self/clear_refs").write_text("5")
+
+
+def read_peak() -> float:
+    """Return the peak of the resident memory in MB."""
+    status = Path("/proc/self/status").read_text().splitlines()
+    peak = next(line for line in status if line.startswith("VmHWM"))
+    return int(peak.split()[1]) * 1024 / 1e6
 
 
 @contextmanager
-def busy_core(is_wanted: bool) -> Iterator[None]:
+def busy_core() -> Iterator[None]:
     """Keep the first core busy with another process."""
-    if not is_wanted:
-        yield
-        return
     burner = subprocess.Popen([sys.executable, "-c", BURN])
     try:
         yield
@@ -52,85 +137,159 @@ def busy_core(is_wanted: bool) -> Iterator[None]:
         burner.wait()
 
 
-def run_job(job: dict[str, Any], limit: float) -> dict[str, Any]:
-    """Measure in a process of its own; the answer has an ``error`` if there is none."""
-    environment = {**os.environ, "OMP_NUM_THREADS": str(job["threads"])}
-    command = [sys.executable, "-m", "benchmarks.speed", "--job", json.dumps(job)]
+# ---- Measurements
+
+
+def measure(job: Job) -> dict[str, Any]:
+    """Return the numbers of one job."""
+    special = {"import": measure_import, "hardware": measure_hardware, "onnx": measure_onnx}
+    if job["task"] in special:
+        return special[job["task"]](job)
+    if job["task"] == "load":
+        with busy_core():
+            return measure_fit(job)
+    return measure_fit(job)
+
+
+def measure_fit(job: Job) -> dict[str, Any]:
+    """Return time, memory and size of a fit, and of predictions where they count."""
+    table = load_table(job)
+    step = max(1, len(table.X) // 500)  # every class takes part: rows may be sorted by it
+    make_model(job).fit(table.X[::step], table.y[::step])  # warm-up
+    model = make_model(job)
+    reset_peak()
+    before = read_resident()
+    fit = time_best(lambda: model.fit(table.X, table.y), 1)
+    peak = read_peak()
+    size = {
+        "n": len(table.X), "m": table.X.shape[1], "k": int(table.y.max()) + 1,
+        "X_mb": table.X.size * 8 / 1e6, "memory_mb": peak - before,
+        "model_mb": measure_size(model), **describe_trees(model),
+    }  # fmt: skip
+    if fit < SLOW:
+        again = make_model(job)
+        fit = min(fit, time_best(lambda: again.fit(table.X, table.y), N_REPEATS))
+    more = {} if job["task"] in ("growth", "load") else measure_predict(model, table)
+    return {"fit_s": fit, **size, **more}
+
+
+def measure_predict(model: Any, table: data.Table) -> dict[str, float]:
+    """Return times of prediction in bulk and of one row, and the accuracy."""
+    rows = np.ascontiguousarray(table.X_test[:10_000])
+    one = np.ascontiguousarray(rows[:1])
+    proba = np.asarray(model.predict_proba(rows))
+    proba = np.column_stack([1 - proba, proba]) if proba.ndim == 1 else proba
+    return {
+        "bulk_rows": len(rows),
+        "bulk_s": time_best(lambda: model.predict_proba(rows), 7, 3.0),
+        "one_ms": 1e3 * time_best(lambda: model.predict_proba(one), 200, 0.1),
+        "accuracy": float(np.mean(proba.argmax(axis=1) == table.y_test[: len(rows)])),
+    }
+
+
+def load_table(job: Job) -> data.Table:
+    """Return the table of a job."""
+    if job["task"] != "growth":
+        return data.load(job["data"])
+    X, y = data.make_clusters(job["rows"], job["columns"])
+    return data.Table(X, y, X[:1000], y[:1000])  # only the fit counts here
+
+
+def make_model(job: Job) -> Any:
+    """Return the unfitted model of a job."""
+    model = models.make_model(job["model"], job["data"], job["threads"])
+    if job["task"] == "growth":
+        model.set_params(n_estimators=2, max_depth=job["max_depth"])
+    return model
+
+
+def measure_size(model: Any) -> float | None:
+    """Return the size of the pickled model in MB; None if it cannot be pickled."""
     try:
-        with busy_core(job.get("loaded", False)):
-            done = subprocess.run(
-                command, env=environment, capture_output=True, text=True, check=False,
-                timeout=limit,
-            )  # fmt: skip
-    except subprocess.TimeoutExpired:
-        return {"error": f"took longer than {limit:.0f} s"}
-    if done.returncode:
-        return {"error": done.stderr.strip().splitlines()[-1] if done.stderr else "no message"}
-    result: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    return result
+        return len(pickle.dumps(model)) / 1e6
+    except Exception:  # whatever a peer raises: its size is then not known
+        return None
 
 
-def read_done(path: Path, build: str) -> set[str]:
-    """Return the jobs that have a line of this build."""
-    lines.mend(path)
-    if not path.exists():
-        return set()
-    found = [json.loads(text) for text in path.read_text(encoding="utf-8").splitlines()]
-    return {line["job"] for line in found if line["build"] == build}
+def describe_trees(model: Any) -> dict[str, float]:
+    """Return depth, leaves and row visits of our models."""
+    if not hasattr(model, "forest_"):
+        return {}
+    forest = model.forest_
+    arrays = [x for x in vars(forest).values() if isinstance(x, np.ndarray)]
+    return {
+        "n_estimators": model.n_estimators_,
+        "depth": model.get_depth(),
+        "leaves": model.get_n_leaves(),
+        "rows_in_splits": float(forest.n_samples[forest.left >= 0].sum()),
+        "arrays_mb": sum(x.nbytes for x in arrays) / 1e6,
+    }
 
 
-def run(jobs: list[dict[str, Any]], out: Path, budget: float, *, again: bool = False) -> None:
-    """Measure what is not there yet, or all of it `again`, as long as there is time."""
-    start, build = time.monotonic(), speed_jobs.find_build()
-    out.parent.mkdir(parents=True, exist_ok=True)
-    done = set() if again else read_done(out, build)
-    left = [job for job in jobs if json.dumps(job) not in done]
-    for job in (bar := tqdm(left, initial=len(jobs) - len(left), total=len(jobs))):
-        time_left = budget - (time.monotonic() - start)
-        if time_left <= 0:
-            tqdm.write(f"The budget is spent; {len(bar) - bar.n} measurements are left.")
-            return
-        name = " ".join(str(value) for value in job.values())
-        bar.set_description(name[:60])
-        load = os.getloadavg()[0]
-        result = run_job(job, min(LIMIT, max(time_left, 10.0)))
-        if "error" in result:
-            tqdm.write(f"skipped: {name}: {result['error']}")
-            if "longer than" not in result["error"]:
-                continue
-        machine = {**lines.describe_machine(), "load": load, "build": build}
-        lines.append(out, {**job, **result, **machine, "job": json.dumps(job)})
+def measure_import(_: Job) -> dict[str, Any]:
+    """Return what `import lhtree` adds to `import sklearn.ensemble`, in milliseconds."""
+    # Without compiled files, which an installed package has, every import would compile.
+    env = {name: text for name, text in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
 
+    def run(code: str) -> float:
+        code = f"import time; t = time.perf_counter(); {code}; print(time.perf_counter() - t)"
+        return 1e3 * float(subprocess.check_output([sys.executable, "-c", code], env=env))
 
-def main() -> None:
-    """Run the measurements that the command line asks for."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
-    )
-    parser.add_argument("--tasks", nargs="+", choices=speed_jobs.TASKS, default=speed_jobs.TASKS)
-    parser.add_argument("--threads", nargs="+", type=int, default=[1, 2])
-    parser.add_argument("--models", nargs="+", help="only these")
-    parser.add_argument("--budget-minutes", type=float, default=float("inf"))
-    parser.add_argument("--out", type=Path, default=RESULTS)
-    parser.add_argument("--again", action="store_true", help="another round of what is there, too")
-    parser.add_argument("--list", action="store_true", help="print the measurements and leave")
-    parser.add_argument("--job", help=argparse.SUPPRESS)
-    options = parser.parse_args()
-    if options.job:
-        print(json.dumps(speed_jobs.measure(json.loads(options.job))))
-        return
-    jobs = [
-        job
-        for job in speed_jobs.list_jobs()
-        if job["task"] in options.tasks
-        and job["threads"] in options.threads
-        and (not options.models or job["model"] in options.models)
+    # In turns, so that both meet the same noise.
+    pairs = [
+        (run("import sklearn.ensemble"), run("import sklearn.ensemble, lhtree")) for _ in range(9)
     ]
-    if options.list:
-        print(*map(json.dumps, jobs), sep="\n")
-        return
-    run(jobs, options.out, 60 * options.budget_minutes, again=options.again)
+    plain, both = np.min(pairs, axis=0)
+    return {"plain_ms": float(plain), "both_ms": float(both)}
 
 
-if __name__ == "__main__":
-    main()
+def measure_onnx(job: Job) -> dict[str, Any]:
+    """Return times of prediction in bulk by the package and by onnxruntime."""
+    from lhtree.export import to_onnx
+
+    onnxruntime: Any = importlib.import_module("onnxruntime")
+
+    table = data.load(job["data"])
+    model = make_model(job).fit(table.X, table.y)
+    rows = np.resize(table.X_test, (10_000, table.X.shape[1]))
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = job["threads"]
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "model.onnx"
+        to_onnx(model, path)
+        session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+    return {
+        "bulk_s": time_best(lambda: model.predict_proba(rows), 5),
+        "onnx_s": time_best(lambda: session.run(None, {"X": rows}), 5),
+    }
+
+
+def measure_bandwidth() -> float:
+    """Return how many bytes a second a copy of a large array reads and writes."""
+    source = np.ones(2**25)  # 256 MB, far beyond any cache
+    copy = np.empty_like(source)
+    return 2 * source.nbytes / time_best(lambda: np.copyto(copy, source), 7)
+
+
+def measure_hardware(job: Job) -> dict[str, Any]:
+    """Return what the paper's splits must read against what the machine can copy.
+
+    A split reads every value of its rows once to project them. Sums are read from the
+    smaller child only, and once from the root: the larger child's follow by subtraction.
+    """
+    table = data.load(job["data"])
+    model = make_model(job)
+    fit = time_best(lambda: model.fit(table.X, table.y), 2, 30.0)
+    forest = model.forest_
+    n = forest.n_samples
+    is_split = forest.left >= 0
+    root = np.repeat(forest.tree_start[:-1], np.diff(forest.tree_start))
+    child = (root + forest.left)[is_split]
+    n_summed = np.minimum(n[child], n[child + 1]).sum() + n[forest.tree_start[:-1]].sum()
+    n_values = (n[is_split].sum() + n_summed) * table.X.shape[1]
+    bandwidth = measure_bandwidth()
+    return {
+        "fit_s": fit, "depth": model.get_depth(), "trees": len(forest),
+        "bytes_gb": 8e-9 * n_values, "bandwidth_gb_s": 1e-9 * bandwidth,
+        "factor": fit * bandwidth / (8.0 * n_values),
+    }  # fmt: skip

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from importlib.metadata import version as find_version
+from importlib.metadata import version as read_version
 
 project = "lhtree"
 author = "The lhtree developers"
 copyright = "The lhtree developers"
-release = version = find_version("lhtree")
+release = version = read_version("lhtree")
 
 extensions = [
     "myst_parser",
@@ -50,7 +50,7 @@ html_title = "lhtree"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_show_sourcelink = False
-html_sidebars = {"getting-started": [], "how-it-works": []}  # they have no pages below them
+html_sidebars = {"getting-started": []}  # it has no pages below it
 html_theme_options = {
     "navigation_with_keys": False,
     "navbar_align": "left",

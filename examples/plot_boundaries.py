@@ -2,7 +2,7 @@
 Boundaries of CART, hyperplane trees and a forest
 =================================================
 
-An axis-parallel tree draws slanted boundaries as stairs. A hyperplane tree needs one cut.
+An axis-parallel tree turns slanted boundaries into stairs. A hyperplane tree needs one cut.
 """
 
 # %%
@@ -42,5 +42,5 @@ for ax, (name, model) in zip(axes, models.items(), strict=True):
 plt.show()
 
 # %%
-# **What to notice.** The stairs of CART follow single training points. The hyperplane trees find
-# the slope from the class means alone; the forest smooths what is left.
+# **What to notice.** The stairs of CART follow single training points. The hyperplane trees get
+# the slope from the class means alone; the forest smooths the rest.

@@ -1,9 +1,9 @@
 """
-Can the probabilities be believed?
-==================================
+Can you trust the probabilities?
+================================
 
-A forest's probability is a share of votes. Of the rows that get 80 %, about 80 % should be
-right. The reliability diagram shows it for a noisy table.
+The probability from a forest is a fraction of its votes. Of the rows that get 80 %, about 80 %
+should be right. The reliability diagram checks this on a noisy table.
 """
 
 # %%
@@ -37,8 +37,8 @@ for name, model in models.items():
 plt.show()
 
 # %%
-# **What to notice.** A line near the diagonal can be taken at its word. Averaging many trees makes
-# the forests' shares of votes usable but too cautious: the line is steeper than the diagonal.
-# ``calibration="oob"`` fits them to the votes for rows that members left out, which lowers the
-# log-loss and changes no label. The leaves of a single tree answer nearly 0 or 1 and claim to be
-# sure, which its log-loss shows.
+# **What to notice.** You can trust a line near the diagonal. Averaging many trees makes the
+# forests' votes usable but under-confident: the line is steeper than the diagonal.
+# ``calibration="oob"`` fits them to the out-of-bag votes, which lowers the log-loss and changes no
+# label. The leaves of a single tree output nearly 0 or 1: it is over-confident, and its log-loss
+# shows it.

@@ -2,8 +2,8 @@
 A cluster on one machine
 ========================
 
-Dask spreads a table over many workers. `lhtree.dask` grows the same trees there as a local fit
-does, from statistics that merge. A cluster of two workers in this process shows it.
+Dask spreads a table over many workers. `lhtree.dask` grows the same trees there as a local fit,
+from statistics that merge. Here is a cluster of two workers in this process.
 """
 
 # %%
@@ -26,21 +26,21 @@ print(X_parts)
 # %%
 # Grow where the rows are
 # -----------------------
-# Nodes with more than `row_limit` rows grow in rounds over all partitions; smaller ones are
-# finished by one worker each. By default the memory of the workers decides. Here we force rounds,
-# as on a table that no worker could hold.
-rules = {"n_estimators": 3, "preset": "paper", "standardize": False, "random_state": 0}
-forest = LHForestClassifier(**rules, row_limit=500).fit(X_parts, y_parts)
+# Nodes with more than `row_limit` rows grow in rounds over all partitions; one worker finishes
+# each smaller node. By default the memory of the workers sets the limit. Here we force rounds, as
+# for a table that no single worker could hold.
+params = {"n_estimators": 3, "preset": "paper", "standardize": False, "random_state": 0}
+forest = LHForestClassifier(**params, row_limit=500).fit(X_parts, y_parts)
 print(forest.growth_)
-predicted = forest.predict(X_parts)  # lazy: nothing has been computed
+predicted = forest.predict(X_parts)  # lazy: nothing is computed yet
 print(predicted)
 print(f"accuracy on the training rows: {(predicted == y_parts).mean().compute():.3f}")
 
 # %%
-# Next to a local fit
-# -------------------
+# Compared with a local fit
+# -------------------------
 # Pixels are small integers, so without standardising all sums are exact.
-local = lhtree.LHForestClassifier(**rules).fit(X, y)
+local = lhtree.LHForestClassifier(**params).fit(X, y)
 same = forest.to_local()  # a plain classifier: save it, explain it, export it
 client.close()
 
@@ -56,7 +56,7 @@ for ax, values, title in zip(axes, importance, ["local", "cluster"], strict=True
 plt.show()
 
 # %%
-# **What to notice.** The trees of the cluster are those of the local fit, here to the last bit;
-# with other numbers rounding may decide between equally good splits. The client saw no row. For
-# processes or machines of their own, give `Client` the address of a scheduler, and guard a script
-# with ``if __name__ == "__main__":``.
+# **What to notice.** The cluster grows the trees of the local fit, here to the last bit; with
+# other numbers rounding may decide between equally good splits. The client saw no row. To use
+# separate processes or machines, give `Client` the address of a scheduler, and guard a script with
+# ``if __name__ == "__main__":``.

@@ -2,8 +2,8 @@
 A forest against boosting: accuracy and time
 ============================================
 
-The same splits of the digits data for a hyperplane forest, a random forest and histogram
-boosting, each with its defaults and on one thread.
+A hyperplane forest, a random forest and histogram boosting on the same splits of the digits data,
+each with its defaults and on one thread.
 """
 
 # %%
@@ -20,8 +20,10 @@ from lhtree import LHForestClassifier
 
 X, y = load_digits(return_X_y=True)
 models = {
-    "LHForest": LHForestClassifier(random_state=0),
-    "LHForest, paper's rules": LHForestClassifier(preset="paper", beta=0.8, random_state=0),
+    "LHForest": LHForestClassifier(n_jobs=1, random_state=0),
+    "LHForest, preset paper": LHForestClassifier(
+        preset="paper", beta=0.8, n_jobs=1, random_state=0
+    ),
     "RandomForest": RandomForestClassifier(random_state=0),
     "HistGradientBoosting": HistGradientBoostingClassifier(random_state=0),
 }

@@ -2,7 +2,7 @@
 A pipeline with GridSearchCV
 ============================
 
-Both classifiers can be cloned, searched and put into pipelines like any of scikit-learn's.
+Clone, search and pipeline both classifiers like any scikit-learn estimator.
 """
 
 # %%
@@ -41,4 +41,4 @@ plt.show()
 
 # %%
 # **What to notice.** The search only sees training rows. Parameters of a step are named
-# ``step__parameter``; nothing about the forest needs special care.
+# ``step__parameter``; the forest needs no special care.

@@ -2,13 +2,13 @@
 Explaining a medical prediction
 ===============================
 
-The Wisconsin data describe cell nuclei of breast tumours. A prediction alone is of little use
-to a physician: why is it malignant, and how close was the decision?
+The Wisconsin data describe cell nuclei of breast tumours. A prediction alone is of little use to a
+physician. Why is it malignant, and how close was the decision?
 """
 
 # %%
-# A small model that can be read
-# ------------------------------
+# A small model that you can read
+# -------------------------------
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.datasets import load_breast_cancer
@@ -26,9 +26,9 @@ print(f"{100 * model.score(X_test, y_test):.1f} % of the test rows are right")
 print(model.trees_[0])
 
 # %%
-# Why this answer
-# ---------------
-# The row whose answer is the closest call among the malignant ones.
+# Why this prediction
+# -------------------
+# The closest call among the rows predicted as malignant.
 
 is_malignant = model.predict(X_test) == "malignant"
 changes = [nearest_counterfactual(model, row) for _, row in X_test[is_malignant][:15].iterrows()]
@@ -43,20 +43,20 @@ plt.show()
 # %%
 # What would change it
 # --------------------
-# The smallest change of all features together that makes the model say benign. With one tree per
-# class it is proven to be the smallest.
+# The smallest change of all features together that makes the model predict benign. With one tree
+# per class it is proven to be the smallest.
 
-answer = changes[closest]
+change = changes[closest]
 print(
-    f"{answer.original} would become {answer.prediction} at a distance of "
-    f"{answer.distance:.2f} deviations (proven: {answer.is_minimal})"
+    f"{change.original} would become {change.prediction} at a distance of "
+    f"{change.distance:.2f} standard deviations (proven: {change.is_minimal})"
 )
-changed = np.asarray(answer.x, dtype=float).ravel() - patient.to_numpy().ravel()
+changed = np.asarray(change.x, dtype=float).ravel() - patient.to_numpy().ravel()
 for j in np.argsort(-abs(changed / X_train.std().to_numpy()))[:5]:
     print(
         f"  {X.columns[j]:25} {patient.iloc[0, j]:9.3f} -> {patient.iloc[0, j] + changed[j]:9.3f}"
     )
 
 # %%
-# **What to notice.** The contributions add up from the share of malignant rows to the vote
-# exactly. A small distance to the counterfactual marks a case to look at twice.
+# **What to notice.** The fraction of malignant rows plus all contributions is exactly the vote. A
+# small distance to the counterfactual marks a case that deserves a second look.

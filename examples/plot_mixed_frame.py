@@ -1,14 +1,14 @@
 """
-A frame with words, numbers and gaps
-====================================
+A frame with categories, numbers and missing values
+===================================================
 
-Real tables mix numbers, categories and missing values. A frame goes into `fit` as it is.
+Real tables mix numbers, categories and missing values. Pass the frame to `fit` as it is.
 """
 
 # %%
 # A table of loans
 # ----------------
-# Income has gaps, more of them where the loan fails.
+# Income is sometimes missing, more often if the loan fails.
 
 import matplotlib.pyplot as plt
 import numpy as np

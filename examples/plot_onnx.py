@@ -2,8 +2,8 @@
 A forest in another runtime
 ===========================
 
-ONNX is a format that runtimes for servers, phones and browsers read. Here a forest becomes an
-ONNX graph, and onnxruntime answers in place of the package.
+Runtimes for servers, phones and browsers read the ONNX format. Here a forest becomes an ONNX
+graph, and onnxruntime predicts in place of the package.
 """
 
 # %%
@@ -32,9 +32,9 @@ with TemporaryDirectory() as folder:
     session = onnxruntime.InferenceSession(path)
 
 # %%
-# Ask the other runtime
-# ---------------------
-# The session knows nothing of lhtree. It takes a table of numbers and gives labels and
+# Predict in the other runtime
+# ----------------------------
+# The session knows nothing about lhtree. It takes a table of numbers and returns labels and
 # probabilities.
 for value in [*session.get_inputs(), *session.get_outputs()]:
     print(f"{value.name:14} {value.type:15} {value.shape}")
@@ -46,8 +46,8 @@ print(f"largest difference of a probability: {difference:.1e}")
 # %%
 # Rows on the border
 # ------------------
-# A threshold often lies exactly on a training row, where the last bit of a sum decides. So we
-# also ask for the training rows, and for points halfway between two of them.
+# A threshold often lies exactly on a training row, where the last bit of a sum decides. So we also
+# predict the training rows, and points halfway between two of them.
 random = np.random.default_rng(0)
 pairs = random.integers(len(X_train), size=(2, 2000))
 hard = np.vstack([X_train, X_train[pairs].mean(axis=0)])
@@ -61,6 +61,5 @@ ax.set(xlabel="probability in lhtree", ylabel="probability in onnxruntime", aspe
 plt.show()
 
 # %%
-# **What to notice.** No label differs, not even for rows that lie on a hyperplane: the graph adds
-# up in the order that the package defines. It is made of standard operators, so it needs no
-# extension of the runtime.
+# **What to notice.** No label differs, not even for rows on a hyperplane: the graph adds in the
+# order that the package defines. It uses standard operators, so the runtime needs no extension.

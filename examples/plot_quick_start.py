@@ -2,7 +2,7 @@
 Quick start: Iris
 =================
 
-Fit a forest and a single tree per class, compare them, and look at the first split.
+Fit a forest and one tree per class, compare them, and look at the splits.
 """
 
 # %%
@@ -34,18 +34,17 @@ print(forest.predict_proba(X_test[:5]).round(2))
 # %%
 # What the splits say
 # -------------------
-# A single tree per class is made to be read. Each row of the table is a split.
+# One tree per class is made to be read. Each row of the table is a split.
 
 tree = LHTClassifier(min_samples_leaf=5).fit(X, y)
-columns = ["target", "depth", "n_samples", "rule", "threshold"]
-table = split_table(tree)
-print(table[[name for name in columns if name in table]].to_string())
+columns = ["positive_class", "depth", "n_samples", "threshold_kind", "threshold"]
+print(split_table(tree)[columns].to_string())
 
 # %%
 plot_weights(tree)
 plt.show()
 
 # %%
-# **What to notice.** Setosa needs one split: petals alone tell it from the others. The weights
-# are differences of class means in standardised units, so a longer bar means that the classes lie
+# **What to notice.** Setosa needs one split: petals alone separate it from the others. The weights
+# are differences of class means in standardised units, so a longer bar means that the classes are
 # further apart in that feature.

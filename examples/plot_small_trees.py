@@ -2,15 +2,15 @@
 Small trees that people read
 ============================
 
-A tree that people read is small. How accurate can it be? This example grows trees with more
-and more splits, on Wine, on WDBC (breast cancer) and on satimage, next to CART's.
+Keep a tree small if people will read it. How accurate can it be? This example grows trees with
+more and more splits on Wine, WDBC (breast cancer) and satimage, and compares them with CART.
 """
 
 # %%
 # Data
 # ----
-# satimage is read from the folder that the environment variable ``LHTREE_DATA`` names; without
-# it, scikit-learn's digits stand in.
+# satimage comes from the folder that the environment variable ``LHTREE_DATA`` names; without it,
+# the example uses scikit-learn's digits.
 
 import os
 from pathlib import Path
@@ -28,7 +28,7 @@ from lhtree.plot import plot_tree, plot_weights
 
 
 def load_large():
-    """Return name, rows and classes of satimage, or of digits where it is absent."""
+    """Return name, rows and classes of satimage, or of digits if it is absent."""
     path = Path(os.environ.get("LHTREE_DATA", "")) / "satimage.parquet"
     if not path.is_file():
         return "digits", *load_digits(return_X_y=True)
@@ -48,19 +48,19 @@ tables = [
 # %%
 # Accuracy against the number of splits
 # -------------------------------------
-# An LHT has one tree per class (two classes share one). ``max_leaf_nodes`` limits each of
-# them, and the splits of all are counted. CART, one tree for all classes, may have as many.
-# Both are measured on the same five folds.
+# An LHT has one tree per class (two classes share one). ``max_leaf_nodes`` limits each tree, and
+# we count the splits of all of them. CART, one tree for all classes, may have as many. Both use
+# the same five folds.
 
 models = {
-    "LHT, paper's rules": (LHTClassifier(), "o-", "#0072B2"),
+    "LHT, as in the paper": (LHTClassifier(), "o-", "#0072B2"),
     "LHT, standardized contrast, Gini": (
-        LHTClassifier(contrast="standardized", threshold="gini"),
+        LHTClassifier(contrast="standardized", criterion="gini"),
         "D-",
         "#CC79A7",
     ),
     "LHT, Fisher contrast, Gini": (
-        LHTClassifier(contrast="fisher", threshold="gini"),
+        LHTClassifier(contrast="fisher", criterion="gini"),
         "s-",
         "#009E73",
     ),
@@ -108,12 +108,12 @@ plt.show()
 # %%
 # A tree to read
 # --------------
-# Cost-complexity pruning (``ccp_alpha``) cuts a grown tree back. The smallest tree whose
-# accuracy is within one standard error of the best is worth a look, here for WDBC.
+# Cost-complexity pruning (``ccp_alpha``) cuts a grown tree back. Here is the smallest tree for
+# WDBC with an accuracy within one standard error of the best.
 
 data = load_breast_cancer(as_frame=True)
 X, y = data.data, data.target_names[data.target]
-grown = LHTClassifier(contrast="fisher", threshold="gini").fit(X, y)
+grown = LHTClassifier(contrast="fisher", criterion="gini").fit(X, y)
 alphas = grown.cost_complexity_pruning_path(X, y).ccp_alphas[:-1]  # the last leaves no split
 scores = np.array([cross_val_score(clone(grown).set_params(ccp_alpha=a), X, y) for a in alphas])
 mean, error = scores.mean(axis=1), scores.std(axis=1, ddof=1) / np.sqrt(scores.shape[1])
@@ -129,8 +129,8 @@ plot_weights(model, n_features=12)
 plt.show()
 
 # %%
-# **What to notice.** On Wine and WDBC an LHT of three splits with the Gini cut is more accurate
-# than any CART here: a hyperplane does the work of many cuts along single features, and its
-# weights can still be read. The same holds for digits. satimage is harder, and an LHT pays for
-# having one tree per class: CART is far ahead with few splits and a little with many. Which
-# contrast is best depends on the data.
+# **What to notice.** On Wine and WDBC an LHT of three splits with the Gini criterion is more
+# accurate than any CART here: a hyperplane does the work of many cuts along single features, and
+# you can still read its weights. The same holds for digits. satimage is harder, and an LHT pays
+# for having one tree per class: CART is far ahead with few splits and slightly ahead with many.
+# Which contrast is best depends on the data.

@@ -29,8 +29,8 @@ sparse = LHTClassifier(beta=0.25).fit(X, y)
 # %%
 # The trees
 # ---------
-# Above, all features take part in a split; below, those whose class means lie at least a
-# quarter as far apart as the widest gap.
+# In the upper row all features take part in a split; in the lower row, only those whose class
+# means are at least a quarter as far apart as the widest gap.
 
 
 def draw_trees(figure):
@@ -50,7 +50,7 @@ plt.show()
 # The weights for beta = 0
 # ------------------------
 # Each column is a split; its bars are the weights of the features. In the first split of
-# class_0, proline has the largest.
+# class_0, proline has the largest weight.
 
 ax = plot_weights(dense)
 ax.set_title("beta = 0")
@@ -68,7 +68,8 @@ plt.show()
 # The same as a table, and what the first split does
 # --------------------------------------------------
 
-print(split_table(sparse, n_features=2)[["target", "node", "n_samples", "rule", "feature_1"]])
+columns = ["positive_class", "node", "n_samples", "threshold_kind", "feature_1"]
+print(split_table(sparse, n_features=2)[columns])
 for model in (dense, sparse):
     sizes = ", ".join(f"{tree.n_nodes} nodes" for tree in model.trees_)
     print(f"beta = {model.beta}: {sizes}")
@@ -78,7 +79,7 @@ plt.show()
 
 
 # %%
-# The picture of the README holds all three; this file makes it when it is given a folder.
+# The picture in the README shows all three; run this file with a folder as argument to draw it.
 
 
 def draw_all(path):
@@ -86,8 +87,8 @@ def draw_all(path):
     figure = plt.figure(figsize=(11, 16.5), layout="constrained")
     top, middle, bottom = figure.subfigures(3, 1, height_ratios=[7.5, 4.5, 4.5])
     draw_trees(top)
-    for part, model in ((middle, dense), (bottom, sparse)):
-        plot_weights(model, ax=part.subplots()).set_title(f"beta = {model.beta}")
+    for panel, model in ((middle, dense), (bottom, sparse)):
+        plot_weights(model, ax=panel.subplots()).set_title(f"beta = {model.beta}")
     figure.savefig(path, dpi=96)
     Image.open(path).convert("RGB").quantize(200).save(path, optimize=True)  # a small file
 
@@ -96,7 +97,7 @@ if len(sys.argv) > 1:
     draw_all(Path(sys.argv[1]) / "wine.png")
 
 # %%
-# **What to notice.** Every split can be read: proline leads the first split of class_0 in both
+# **What to notice.** You can read every split: proline leads the first split of class_0 in both
 # models. From ``beta = 0`` to ``0.25`` the tree of class_0 keeps its shape, that of class_1
-# loses nodes and that of class_2 gains some, as the paper says, while each split names fewer
+# loses nodes and that of class_2 gains some, as in the paper, while each split uses fewer
 # features.

@@ -3,8 +3,8 @@ The paper's Wine study: choosing beta
 =====================================
 
 ``beta`` decides how many features a split keeps: a feature stays if the gap between its class
-means is at least ``beta`` times the widest gap. The paper's table 4 and appendix look at what
-this does to the three trees of the Wine data, one for each class. This example repeats them.
+means is at least ``beta`` times the widest gap. The paper's table 4 and appendix show the effect
+on the three trees of the Wine data, one for each class. This example repeats that study.
 """
 
 # %%
@@ -28,19 +28,18 @@ def measure(beta):
     """Return the accuracy on ten random splits, in percent."""
     scores = []
     for seed in range(10):
-        parts = train_test_split(X, y, test_size=0.2, stratify=y, random_state=seed)
-        X_train, X_test, y_train, y_test = parts
+        X_train, X_test, y_train, y_test = train_test_split(
+            X, y, test_size=0.2, stratify=y, random_state=seed
+        )
         scores.append(100 * LHTClassifier(beta=beta).fit(X_train, y_train).score(X_test, y_test))
     return scores
 
 
 scores = {beta: measure(beta) for beta in betas}
 print("beta    here          paper")
-for beta, (mean, deviation) in zip(betas, paper, strict=True):
+for beta, (mean, std) in zip(betas, paper, strict=True):
     here = scores[beta]
-    print(
-        f"{beta:4}  {np.mean(here):5.1f} ± {np.std(here, ddof=1):3.1f}   {mean:5.1f} ± {deviation}"
-    )
+    print(f"{beta:4}  {np.mean(here):5.1f} ± {np.std(here, ddof=1):3.1f}   {mean:5.1f} ± {std}")
 
 # %%
 fig, ax = plt.subplots(figsize=(6, 3.5), layout="constrained")
@@ -52,8 +51,8 @@ ax.errorbar(
     capsize=3,
     label="here",
 )
-mean, deviation = np.transpose(paper)
-ax.errorbar(np.add(betas, 0.015), mean, deviation, marker="s", capsize=3, label="paper")
+mean, std = np.transpose(paper)
+ax.errorbar(np.add(betas, 0.015), mean, std, marker="s", capsize=3, label="paper")
 ax.set(xlabel="beta", ylabel="accuracy (%)", xticks=betas)
 ax.legend()
 plt.show()
@@ -61,8 +60,8 @@ plt.show()
 # %%
 # What the trees look like
 # ------------------------
-# From beta = 0 to 0.25 the paper sees the same tree for class 0, fewer blocks for class 1 and
-# more for class 2. Its blocks are our nodes. Trained on all rows, the trees do just that.
+# From beta = 0 to 0.25 the paper reports the same tree for class 0, fewer blocks (our nodes) for
+# class 1 and more for class 2. Trained on all rows, these trees do the same.
 
 sparse, dense = LHTClassifier(beta=0.25).fit(X, y), LHTClassifier(beta=0).fit(X, y)
 print("class   nodes at beta 0   at beta 0.25")
@@ -70,9 +69,9 @@ for k, (a, b) in enumerate(zip(dense.trees_, sparse.trees_, strict=True)):
     print(f"{k:5}   {a.n_nodes:15}   {b.n_nodes:12}")
 
 # %%
-# What leads the splits
-# ---------------------
-# In the first split of class 0 the paper finds Proline in front.
+# Which features lead the splits
+# ------------------------------
+# In the paper, Proline leads the first split of class 0.
 
 for model in (dense, sparse):
     tree = model.trees_[0]
@@ -94,5 +93,5 @@ plt.show()
 
 # %%
 # **What to notice.** Proline leads the first split of class 0 at every beta, as in the paper.
-# A moderate beta drops the features that say little and costs nothing; with beta = 1 each split
-# looks at one feature only, and the trees lose accuracy and grow.
+# A moderate beta drops weak features at no cost; with beta = 1 each split uses one feature only,
+# and the trees get larger and less accurate.

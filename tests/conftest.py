@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from hypothesis import settings
+from sklearn.datasets import make_classification
 
 os.environ.setdefault("MPLBACKEND", "Agg")  # draw without a screen
 
@@ -52,3 +53,15 @@ def blobs():
     y = np.repeat([0, 1, 2], 100)
     X = rng.normal(size=(300, 6)) + y[:, np.newaxis] * [1.0, -0.5, 0.2, 0, 0, 0.8]
     return X * [1, 1e3, 1e-3, 1, 10, 1] + [0, 1e4, 0, 0, -5, 0], y
+
+
+@pytest.fixture(scope="session")
+def noisy_labels():
+    """Return rows of which a third has a random label."""
+    return make_classification(600, 8, n_informative=4, flip_y=0.35, random_state=0)
+
+
+@pytest.fixture(scope="session")
+def three_classes():
+    """Return rows of three classes."""
+    return make_classification(400, 10, n_informative=5, n_classes=3, random_state=1)

@@ -22,7 +22,7 @@ NUMBERS = [
 
 
 def make_models():
-    """Return small fitted models of several kinds, with rows to ask them about."""
+    """Return small fitted models of several kinds, with rows to predict."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 5))
     y = (X[:, 0] + X[:, 1] * X[:, 2] > 0).astype(int) + (X[:, 3] > 1)
@@ -32,7 +32,7 @@ def make_models():
     mixed = LHForestClassifier(6, max_samples=0.5, calibration="oob", max_depth=2, random_state=0)
     mixed.set_params(categorical_features=[4], max_categories=3, shrinkage=1.0)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # few members leave some rows without a vote
+        warnings.simplefilter("ignore")  # few estimators leave some rows without a vote
         models = [LHTClassifier().fit(X, names), forest.fit(X, y), paper.fit(X, y > 0)]
         X[:, 4], X[::5, 1] = np.round(X[:, 4]), np.nan
         models.append(mixed.fit(X, y > 0))
@@ -47,7 +47,7 @@ def to_bytes(model, folder):
 
 
 def forge(data):
-    """Make the digest fit: what follows must then be noticed by the other checks."""
+    """Return the file with a digest that matches it: only the other checks can detect it."""
     size = min(int.from_bytes(data[:8], "little"), len(data))
     found = container.DIGEST.search(data, 8, 8 + size)
     if not found:
@@ -58,18 +58,18 @@ def forge(data):
 
 
 def split(data):
-    """Return the header of a file as JSON, the description in it, and the rest."""
+    """Return the header of a file as JSON, the description in it, and the bytes after it."""
     size = int.from_bytes(data[:8], "little")
     header = json.loads(data[8 : 8 + size])
     return header, json.loads(header["__metadata__"]["lhtree"]), data[8 + size :]
 
 
-def join(header, description, rest):
-    """Return the file of these parts, with a digest that fits."""
+def join(header, description, body):
+    """Return the file of these parts, with a digest that matches."""
     description = {"digest": container.BLANK, **description}
     header = {**header, "__metadata__": {"lhtree": json.dumps(description, separators=(",", ":"))}}
     text = json.dumps(header, separators=(",", ":")).encode()
-    return forge(len(text).to_bytes(8, "little") + text + rest)
+    return forge(len(text).to_bytes(8, "little") + text + body)
 
 
 def damage_bytes(data, rng):
@@ -94,7 +94,7 @@ def damage_bytes(data, rng):
 
 
 def damage_numbers(data, rng):
-    """Put awkward numbers into the arrays, aligned as their entries are."""
+    """Put awkward numbers into the arrays, aligned like their entries."""
     start = 8 + int.from_bytes(data[:8], "little")
     damaged = bytearray(data)
     for _ in range(int(rng.integers(1, 4))):
@@ -105,8 +105,8 @@ def damage_numbers(data, rng):
 
 
 def damage_json(data, rng):
-    """Change, remove, copy or exchange parts of the header."""
-    header, description, rest = split(data)
+    """Change, remove or copy parts of the header."""
+    header, description, body = split(data)
     del header["__metadata__"]
     for _ in range(int(rng.integers(1, 3))):
         node = header if rng.random() < 0.3 else description
@@ -117,7 +117,7 @@ def damage_json(data, rng):
         _change(node, key, rng)
         if not header or not description:
             break
-    return join(header, description, rest)
+    return join(header, description, body)
 
 
 def _pick(node, rng):
@@ -138,7 +138,7 @@ def _change(node, key, rng):
 
 
 def corrupt(data, rng):
-    """Return a corrupted file, and whether its digest fits nevertheless."""
+    """Return a corrupted file, and whether its digest still matches."""
     kind = rng.integers(5)
     if kind <= 1:
         return damage_bytes(data, rng), False
@@ -148,11 +148,11 @@ def corrupt(data, rng):
 
 
 def examine(path, X, is_forged):
-    """Load a corrupted file; return "refused" or "answered", raise for anything else."""
+    """Load a corrupted file; return "refused" or "predicted", raise for anything else."""
     try:
         model = load(path)
     except ValueError as error:
-        if not str(error).startswith(f"{path.name} is no model of lhtree: "):
+        if not str(error).startswith(f"{path.name} cannot be loaded as a model: "):
             raise
         return "refused"
     assert is_forged, "a changed file was loaded"
@@ -161,7 +161,7 @@ def examine(path, X, is_forged):
         try:
             proba = model.predict_proba(X)
         except (ValueError, TypeError):  # a parameter such as n_jobs=0
-            return "answered"
+            return "predicted"
         model.predict(X)
         model.apply(X)
         model.decision_path(X)
@@ -170,4 +170,4 @@ def examine(path, X, is_forged):
     assert len(model.feature_importances_) == model.n_features_in_
     assert len(model.column_names_) == model.forest_.n_features
     repr(model)
-    return "answered"
+    return "predicted"

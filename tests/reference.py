@@ -20,16 +20,16 @@ from numpy.typing import ArrayLike, NDArray
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
-Terms = tuple[Ints, Floats, Floats, Floats]  # feature, weight, center, deviation
-Rows = tuple[Floats, Bools, Floats]  # Z, is_target, weight of the rows of a node
+Terms = tuple[Ints, Floats, Floats, Floats]  # feature, weight, center, std
+Rows = tuple[Floats, Bools, Floats]  # Z, is_positive, weight of the rows of a node
 Statistics = tuple[Floats, Floats, Floats]  # mean, variance, contrast of each column
-Plane = tuple[Ints, Floats]  # feature, weight
-Split = tuple[float, int, Floats, Terms, Bools]  # threshold, rule, extremes, terms, is_left
+Hyperplane = tuple[Ints, Floats]  # feature, weight
+Split = tuple[float, int, Floats, Terms, Bools]  # threshold, its kind, extremes, terms, is_left
 
 
 @dataclass(frozen=True)
-class Rules:
-    """Parameters of growing one tree."""
+class Params:
+    """Parameters of one tree."""
 
     alpha: float = 0.0
     beta: float = 0.0
@@ -42,9 +42,9 @@ class Rules:
     ccp_alpha: float = 0.0
     n_columns: int | None = None  # columns drawn at each node; None: all
     contrast: str = "mean"  # or "standardized" or "fisher"
-    threshold: str = "purity"  # or "gini"
-    n_planes: int = 1  # candidates over parts of the columns drawn
-    axes: bool = False  # whether each column drawn is a candidate of its own
+    criterion: str = "purity"  # or "gini"
+    n_hyperplanes: int = 1  # candidates over parts of the columns drawn
+    axis_splits: bool = False  # whether each column drawn is a candidate of its own
 
 
 @dataclass
@@ -52,19 +52,21 @@ class Tree:
     """One tree; nodes are numbered breadth-first, the right child is ``left + 1``."""
 
     left: Ints  # -1 marks a leaf
-    threshold: Floats  # at a leaf the share of targets
-    share: Floats  # weighted share of targets
+    threshold: Floats  # 0 at a leaf
+    value: Floats  # weighted fraction of positive rows
     n_samples: Ints  # number of rows, not weighted
     weight_sum: Floats  # weighted number of rows
-    rule: Ints  # 0: leaf, 1 to 4: N1 to N4, 5: e, 6: least impurity
+    threshold_kind: Ints  # 0: leaf, 1 to 4: N1 to N4, 5: e, 6: least impurity
     extremes: Floats  # (n_nodes, 4): minT, maxT, minN, maxN; zeros at a leaf
     # The terms of each node, columns ascending: all that are not zero.
     feature: list[Ints]
     weight: list[Floats]  # w at a split, slope a at a leaf
     center: list[Floats]  # mean in the node
-    deviation: list[Floats]  # population deviation in the node
+    std: list[Floats]  # population standard deviation in the node
     # Only trees that were grown have these.
-    target_sum: Floats = field(default_factory=lambda: np.zeros(0))  # weighted targets
+    positive_sum: Floats = field(
+        default_factory=lambda: np.zeros(0)
+    )  # weight of the positive rows
     key: list[Any] = field(default_factory=list)  # of the node's draws: none twice
 
 
@@ -89,10 +91,10 @@ def draw_smallest(key: ArrayLike, number: Ints, n_drawn: int | None) -> Ints:
 
 
 def draw_rows(
-    seed: int, member: int, n_rows: int, n_draws: int, bootstrap: bool
+    seed: int, estimator: int, n_rows: int, n_draws: int, bootstrap: bool
 ) -> tuple[Ints, Ints]:
-    """Return the rows of a member, ascending, and how often each was drawn."""
-    key = hash64(seed, member)
+    """Return the rows of an estimator, ascending, and how often each was drawn."""
+    key = hash64(seed, estimator)
     if bootstrap:
         drawn = hash64(key, np.arange(n_draws)) % np.uint64(n_rows)
         return np.unique(drawn.astype(np.int64), return_counts=True)
@@ -100,9 +102,9 @@ def draw_rows(
     return rows, np.ones_like(rows)
 
 
-def tree_key(seed: int, member: int, target: int) -> Any:
+def tree_key(seed: int, estimator: int, positive_class: int) -> Any:
     """Return the key of the draws of one tree, which is also that of its root."""
-    return hash64(hash64(seed, member), ~target)
+    return hash64(hash64(seed, estimator), ~positive_class)
 
 
 def tree_columns(key: ArrayLike, n_features: int, n_kept: int | None) -> Ints:
@@ -137,18 +139,18 @@ def resolve_weight(sample_weight: ArrayLike) -> Floats:
 
 
 def standardization(X: ArrayLike, weight: Floats) -> tuple[Floats, Floats]:
-    """Return mean and population deviation of the columns; 1 for constant ones."""
+    """Return mean and population standard deviation of the columns; 1 for constant ones."""
     counts = weight > 0
     X, weight = np.asarray(X, dtype=np.float64)[counts], weight[counts]
-    low, high = find_range(X)
+    low, high = compute_range(X)
     estimate = average(X, weight)
     mean = estimate + average(X - estimate, weight)
     mean = np.where(low == high, low, mean)  # z of a constant column is exactly 0
     # Squares of tiny numbers would underflow: measure in units of the largest.
     unit = np.maximum(high - mean, mean - low)
     unit = np.where(unit > 0, unit, 1.0)
-    deviation = unit * np.sqrt(average(((X - mean) / unit) ** 2, weight))
-    return mean, np.where(deviation > 0, deviation, 1.0)  # all missing: 0 and 1
+    std = unit * np.sqrt(average(((X - mean) / unit) ** 2, weight))
+    return mean, np.where(std > 0, std, 1.0)  # all missing: 0 and 1
 
 
 # ---- Statistics of a node
@@ -165,7 +167,7 @@ def average(Z: Floats, weight: Floats) -> Floats:
     return np.asarray(weight @ np.where(np.isnan(Z), 0.0, Z) / np.where(total > 0, total, 1.0))
 
 
-def find_range(Z: Floats) -> tuple[Floats, Floats]:
+def compute_range(Z: Floats) -> tuple[Floats, Floats]:
     """Return the least and largest value of each column; 0 if there is none."""
     is_missing = np.isnan(Z)
     low = np.where(is_missing, np.inf, Z).min(axis=0)
@@ -185,46 +187,47 @@ def compute_moments(Z: Floats, weight: Floats) -> tuple[Floats, Floats]:
     return mean, average((Z - mean) ** 2, weight)
 
 
-def find_reference(Z: Floats, weight: Floats) -> Floats:
+def choose_origin(Z: Floats, weight: Floats) -> Floats:
     """Return what to subtract from each column before its sums are taken."""
     mean, variance = compute_moments(Z, weight)
     # A column far from 0 for its spread would lose its digits in the sums. Its least
     # value is near, depends on no rounding, and keeps sums of integers exact. All
-    # other columns have reference 0, which leaves their values untouched.
-    return np.where(variance < 1e-6 * mean**2, find_range(Z)[0], 0.0)
+    # other columns have the origin 0, which leaves their values untouched.
+    return np.where(variance < 1e-6 * mean**2, compute_range(Z)[0], 0.0)
 
 
-def compute_statistics(Z: Floats, is_target: Bools, weight: Floats) -> Statistics:
+def compute_statistics(Z: Floats, is_positive: Bools, weight: Floats) -> Statistics:
     """Compute the statistics of a node that holds both classes.
 
-    A column without a value among targets or rest is left out, as if it were constant.
+    A column without a value in the positive or in the negative rows counts as constant.
     """
-    low, high = find_range(Z)
-    reference, target, rest = find_reference(Z, weight), is_target, ~is_target
-    Z = Z - reference
+    low, high = compute_range(Z)
+    origin, is_negative = choose_origin(Z, weight), ~is_positive
+    Z = Z - origin
     mean, variance = compute_moments(Z, weight)
-    contrast = average(Z[target], weight[target]) - average(Z[rest], weight[rest])
-    is_one_sided = np.isnan(Z[target]).all(axis=0) | np.isnan(Z[rest]).all(axis=0)
-    is_left_out = (low == high) | is_one_sided
-    variance = np.where(is_left_out, 0.0, variance)
-    is_zero = is_left_out | (np.abs(contrast) <= 1e-10 * np.sqrt(variance))
-    return reference + mean, variance, np.where(is_zero, 0.0, contrast)
+    positive, negative = Z[is_positive], Z[is_negative]
+    contrast = average(positive, weight[is_positive]) - average(negative, weight[is_negative])
+    is_one_sided = np.isnan(positive).all(axis=0) | np.isnan(negative).all(axis=0)
+    is_ignored = (low == high) | is_one_sided
+    variance = np.where(is_ignored, 0.0, variance)
+    is_zero = is_ignored | (np.abs(contrast) <= 1e-10 * np.sqrt(variance))
+    return origin + mean, variance, np.where(is_zero, 0.0, contrast)
 
 
 def average_about(Z: Floats, weight: Floats) -> Floats:
-    """Return the mean of each column, taken about its reference."""
-    reference = find_reference(Z, weight)
-    return reference + average(Z - reference, weight)
+    """Return the mean of each column, taken about its origin."""
+    origin = choose_origin(Z, weight)
+    return origin + average(Z - origin, weight)
 
 
 def compute_covariance(Z: Floats, weight: Floats) -> Floats:
     """Compute the population covariance of the columns."""
-    Z = Z - find_reference(Z, weight)
+    Z = Z - choose_origin(Z, weight)
     Z = Z - weight @ Z / weight.sum()
     return np.asarray((weight * Z.T) @ Z / weight.sum())
 
 
-# ---- Planes
+# ---- Hyperplanes
 
 
 def subtract_products(x: float, a: Floats, b: Floats) -> float:
@@ -251,55 +254,59 @@ def solve(R: Floats, b: Floats) -> Floats | None:
     return a
 
 
-def solve_fisher(rows: Rows, feature: Ints, contrast: Floats, deviation: Floats) -> Floats | None:
-    """Return Fisher's direction in units of the deviations; None if there is none."""
-    Z, is_target, weight = rows
+def solve_fisher(rows: Rows, feature: Ints, contrast: Floats, std: Floats) -> Floats | None:
+    """Return Fisher's direction in units of the stds; None if there is none."""
+    Z, is_positive, weight = rows
     p, total = len(feature), weight.sum()
     Z = Z[:, feature]
     # What the class leaves of the correlation of the columns, missing values at the mean.
-    filled = np.column_stack([fill_missing(Z, average_about(Z, weight)), is_target])
+    filled = np.column_stack([fill_missing(Z, average_about(Z, weight)), is_positive])
     covariance = compute_covariance(filled, weight)
     unit = np.sqrt(np.diag(covariance))
     R = covariance / np.outer(unit, unit)
     R = R[:p, :p] - np.outer(R[p, :p], R[p, :p])
     R = np.where(np.eye(p, dtype=bool), R + 0.1, R * (total / (total + p)))
-    a = solve(R, contrast / deviation)
+    a = solve(R, contrast / std)
     if a is None:
         return None
     return np.where(np.abs(a) <= 1e-10 * np.abs(a).max(initial=0.0), 0.0, a)  # less is rounding
 
 
-def weigh_plane(rows: Rows, rules: Rules, statistics: Statistics, feature: Ints) -> Plane | None:
-    """Return the columns that a plane over ``feature`` keeps and their weights."""
+def weigh_hyperplane(
+    rows: Rows, params: Params, statistics: Statistics, feature: Ints
+) -> Hyperplane | None:
+    """Return the columns that a hyperplane over ``feature`` keeps and their weights."""
     _, variance, contrast = (of_column[feature] for of_column in statistics)
-    deviation = np.sqrt(variance)
-    unit = np.ones_like(deviation) if rules.contrast == "mean" else deviation
+    std = np.sqrt(variance)
+    unit = np.ones_like(std) if params.contrast == "mean" else std
     strength: Floats | None = contrast / unit
-    if rules.contrast == "fisher":
-        strength = solve_fisher(rows, feature, contrast, deviation)
+    if params.contrast == "fisher":
+        strength = solve_fisher(rows, feature, contrast, std)
     if strength is None or not np.isfinite(strength).all() or not strength.any():
         return None  # also if there is no column
     w = strength / unit
-    is_kept = (np.abs(strength / np.abs(strength).max()) >= rules.beta) & (w != 0)
+    is_kept = (np.abs(strength / np.abs(strength).max()) >= params.beta) & (w != 0)
     feature, w = feature[is_kept], w[is_kept]
     w = w / np.abs(w).max(initial=0.0)
     return feature[w != 0], w[w != 0]  # a quotient may underflow
 
 
-def make_candidates(rows: Rows, rules: Rules, key: ArrayLike, columns: Ints) -> Iterator[Plane]:
-    """Yield the columns and weights of each candidate of a node: planes, then axes."""
+def make_candidates(
+    rows: Rows, params: Params, key: ArrayLike, columns: Ints
+) -> Iterator[Hyperplane]:
+    """Yield the columns and weights of a node's candidates: hyperplanes, then single columns."""
     statistics = compute_statistics(*rows)
-    is_usable = statistics[1] > rules.alpha  # the variance of a constant column is 0
-    drawn = draw_columns(hash64(key, ~2), columns, is_usable, rules.n_columns)
-    for c in range(rules.n_planes):
+    is_usable = statistics[1] > params.alpha  # the variance of a constant column is 0
+    drawn = draw_columns(hash64(key, ~2), columns, is_usable, params.n_columns)
+    for c in range(params.n_hyperplanes):
         # All columns drawn, their first and second half, then quarters, and so on.
         n_parts = 2 ** ((c + 1).bit_length() - 1)
         part = c + 1 - n_parts
         begin, end = (len(drawn) * k // n_parts for k in (part, part + 1))
-        plane = weigh_plane(rows, rules, statistics, np.sort(drawn[begin:end]))
-        if plane is not None:
-            yield plane
-    for j in drawn if rules.axes else []:
+        hyperplane = weigh_hyperplane(rows, params, statistics, np.sort(drawn[begin:end]))
+        if hyperplane is not None:
+            yield hyperplane
+    for j in drawn if params.axis_splits else []:
         yield np.array([j]), np.ones(1)
 
 
@@ -321,10 +328,10 @@ def project(Z: Floats, feature: Ints, weight: Floats, center: Floats) -> Floats:
     return sum_terms(feature, weight * fill_missing(Z[:, feature], center))
 
 
-def measure_impurity(is_left: Bools, is_target: Bools, weight: Floats) -> Any:
+def measure_impurity(is_left: Bools, is_positive: Bools, weight: Floats) -> Any:
     """Return Gini's impurity of a cut; of several if ``is_left`` has a row for each."""
-    n, t = is_left @ weight, is_left @ (weight * is_target)
-    rest_n, rest_t = ~is_left @ weight, ~is_left @ (weight * is_target)
+    n, t = is_left @ weight, is_left @ (weight * is_positive)
+    rest_n, rest_t = ~is_left @ weight, ~is_left @ (weight * is_positive)
     return (t * (n - t) / n + rest_t * (rest_n - rest_t) / rest_n) / weight.sum()
 
 
@@ -333,7 +340,9 @@ def leaves_enough(is_left: Bools, weight: Floats, least: float) -> Any:
     return (is_left @ weight >= least) & (~is_left @ weight >= least)
 
 
-def find_purest_cut(score: Floats, is_target: Bools, weight: Floats, least: float) -> float | None:
+def choose_gini_cut(
+    score: Floats, is_positive: Bools, weight: Floats, least: float
+) -> float | None:
     """Return the lowest of the cuts of least impurity that leave enough on both sides."""
     value = np.unique(score)
     below, above = value[:-1], value[1:]
@@ -342,32 +351,32 @@ def find_purest_cut(score: Floats, is_target: Bools, weight: Floats, least: floa
     cut = cut[leaves_enough(score < cut[:, None], weight, least)]
     if not len(cut):
         return None
-    impurity = measure_impurity(score < cut[:, None], is_target, weight)
+    impurity = measure_impurity(score < cut[:, None], is_positive, weight)
     return float(cut[impurity <= impurity.min() + 1e-12].min())
 
 
 def choose_threshold(
-    score: Floats, is_target: Bools, weight: Floats, rules: Rules
+    score: Floats, is_positive: Bools, weight: Floats, params: Params
 ) -> tuple[float | None, int, Floats]:
-    """Return threshold, rule and extremes for projections that are not all equal.
+    """Return threshold, its kind and extremes for projections that are not all equal.
 
     The threshold is None if no cut leaves enough rows on both sides.
     """
-    least = rules.min_samples_leaf
-    target, rest = score[is_target], score[~is_target]
-    min_t, max_t, min_n, max_n = target.min(), target.max(), rest.min(), rest.max()
+    least = params.min_samples_leaf
+    positive, negative = score[is_positive], score[~is_positive]
+    min_t, max_t, min_n, max_n = positive.min(), positive.max(), negative.min(), negative.max()
     extremes = np.array([min_t, max_t, min_n, max_n])
-    if rules.threshold == "gini":
-        return find_purest_cut(score, is_target, weight, least), 6, extremes
+    if params.criterion == "gini":
+        return choose_gini_cut(score, is_positive, weight, least), 6, extremes
     count = [
-        weight[is_target & (score < min_n)].sum(),
-        weight[is_target & (score > max_n)].sum(),
-        weight[~is_target & (score < min_t)].sum(),
-        weight[~is_target & (score > max_t)].sum(),
+        weight[is_positive & (score < min_n)].sum(),
+        weight[is_positive & (score > max_n)].sum(),
+        weight[~is_positive & (score < min_t)].sum(),
+        weight[~is_positive & (score > max_t)].sum(),
     ]
     best = int(np.argmax(count))  # the first of equal ones
     # Nothing to cut off (all counts 0) must not pass even a gamma of 0.
-    is_large = count[best] >= rules.gamma and count[best] > 0
+    is_large = count[best] >= params.gamma and count[best] > 0
     if is_large and min(count[best], weight.sum() - count[best]) >= least:
         cut = [min_n, np.nextafter(max_n, np.inf), min_t, np.nextafter(max_t, np.inf)]
         return cut[best], best + 1, extremes
@@ -377,97 +386,99 @@ def choose_threshold(
     return e if leaves_enough(score < e, weight, least) else None, 5, extremes
 
 
-def fit_leaf(Z: Floats, is_target: Bools, weight: Floats, least: float, columns: Ints) -> Terms:
+def fit_leaf(Z: Floats, is_positive: Bools, weight: Floats, least: float, columns: Ints) -> Terms:
     """Return the terms of a leaf; none if a class weighs nothing or below ``least``."""
-    target, rest = weight[is_target], weight[~is_target]
-    if not (target.size and rest.size) or min(target.sum(), rest.sum()) < least:
+    positive, negative = weight[is_positive], weight[~is_positive]
+    has_both = positive.size > 0 and negative.size > 0
+    if not has_both or min(positive.sum(), negative.sum()) < least:
         return columns[:0], np.zeros(0), np.zeros(0), np.zeros(0)
-    mean, variance, contrast = compute_statistics(Z, is_target, weight)
+    mean, variance, contrast = compute_statistics(Z, is_positive, weight)
     feature = columns[variance[columns] > 0]
-    # p is 0 or 1, hence Cov(X, P) = share (1 - share) contrast, over the rows that have X.
-    share = sum_present(Z[is_target], target) / np.maximum(sum_present(Z, weight), 1e-300)
-    share = share[feature]
-    slope = share * (1 - share) * contrast[feature] / variance[feature]
+    # P is 0 or 1, hence Cov(X, P) = p (1 - p) contrast, with p the fraction of positive rows
+    # among those that have X.
+    p = sum_present(Z[is_positive], positive) / np.maximum(sum_present(Z, weight), 1e-300)
+    p = p[feature]
+    slope = p * (1 - p) * contrast[feature] / variance[feature]
     feature, slope = feature[slope != 0], slope[slope != 0]
     return feature, slope, mean[feature], np.sqrt(variance[feature])
 
 
-def find_split(
-    rows: Rows, rules: Rules, least: float, key: ArrayLike, columns: Ints
+def choose_split(
+    rows: Rows, params: Params, least: float, key: ArrayLike, columns: Ints
 ) -> Split | None:
     """Return the best split of a node, the first of equal ones; None: a leaf."""
-    Z, is_target, weight = rows
-    if is_target.all() or not is_target.any():  # rows decide, whatever they weigh
+    Z, is_positive, weight = rows
+    if is_positive.all() or not is_positive.any():  # rows decide, whatever they weigh
         return None
-    mean, variance, _ = compute_statistics(Z, is_target, weight)
+    mean, variance, _ = compute_statistics(Z, is_positive, weight)
     best, least_impurity = None, np.inf
-    for feature, w in make_candidates(rows, rules, key, columns):
+    for feature, w in make_candidates(rows, params, key, columns):
         score = project(Z, feature, w, mean[feature])
         if score.min() == score.max():  # also if no feature is left
             continue
-        threshold, rule, extremes = choose_threshold(score, is_target, weight, rules)
+        threshold, kind, extremes = choose_threshold(score, is_positive, weight, params)
         if threshold is None:
             continue
         is_left = score < threshold
         if min(weight[is_left].sum(), weight[~is_left].sum()) < least:
             continue
-        impurity = measure_impurity(is_left, is_target, weight)
+        impurity = measure_impurity(is_left, is_positive, weight)
         if impurity < least_impurity - 1e-12:
             terms = feature, w, mean[feature], np.sqrt(variance[feature])
-            best, least_impurity = (threshold, rule, extremes, terms, is_left), impurity
+            best, least_impurity = (threshold, kind, extremes, terms, is_left), impurity
     return best
 
 
 def grow_fully(
-    table: Rows, rules: Rules, key: ArrayLike, columns: Ints, collapsed: frozenset[Any]
+    table: Rows, params: Params, key: ArrayLike, columns: Ints, collapsed: frozenset[Any]
 ) -> Tree:
     """Grow a tree in which the nodes with the keys ``collapsed`` are leaves."""
-    Z, is_target, weight = table
-    least = rules.min_weight_fraction_leaf * weight.sum()
+    Z, is_positive, weight = table
+    least = params.min_weight_fraction_leaf * weight.sum()
     nodes: list[tuple[Any, ...]] = []  # fields in the order of `Tree`
     queue = deque([(np.arange(len(Z)), key, 0)])
     while queue:
         rows, key, depth = queue.popleft()
-        z, p, v = Z[rows], is_target[rows], weight[rows]
-        share, split = v[p].sum() / v.sum(), None
-        is_large = v.sum() >= rules.min_samples_split
-        if is_large and depth != rules.max_depth and int(key) not in collapsed:
-            split = find_split((z, p, v), rules, least, key, columns)
+        z, p, v = Z[rows], is_positive[rows], weight[rows]
+        value, split = v[p].sum() / v.sum(), None
+        is_large = v.sum() >= params.min_samples_split
+        if is_large and depth != params.max_depth and int(key) not in collapsed:
+            split = choose_split((z, p, v), params, least, key, columns)
         if split is None:
-            left, threshold, rule, extremes = -1, share, 0, np.zeros(4)
+            left, threshold, kind, extremes = -1, 0.0, 0, np.zeros(4)
             terms = fit_leaf(z, p, v, least, columns)
         else:
-            threshold, rule, extremes, terms, is_left = split
+            threshold, kind, extremes, terms, is_left = split
             # The children follow all nodes that are made or wait to be made.
             left = len(nodes) + 1 + len(queue)
             queue.append((rows[is_left], hash64(key, ~0), depth + 1))
             queue.append((rows[~is_left], hash64(key, ~1), depth + 1))
-        head = left, threshold, share, len(rows), v.sum(), rule, extremes
+        head = left, threshold, value, len(rows), v.sum(), kind, extremes
         nodes.append((*head, *terms, v[p].sum(), int(key)))
-    fields = [list(field) for field in zip(*nodes, strict=True)]
-    return Tree(*map(np.array, fields[:7]), *fields[7:11], np.array(fields[11]), fields[12])  # type: ignore[arg-type]
+    fields: list[Any] = [list(field) for field in zip(*nodes, strict=True)]
+    return Tree(*map(np.array, fields[:7]), *fields[7:11], np.array(fields[11]), fields[12])
 
 
 def grow(
     Z: ArrayLike,
-    is_target: ArrayLike,
+    is_positive: ArrayLike,
     weight: ArrayLike,
-    rules: Rules,
+    params: Params,
     key: ArrayLike = 0,
     columns: Ints | None = None,
 ) -> Tree:
     """Grow a tree from rows of positive weight; ``columns``: those it may use."""
     Z, weight = np.asarray(Z, dtype=np.float64), np.asarray(weight, dtype=np.float64)
-    table = Z, np.asarray(is_target, dtype=bool), weight
+    table = Z, np.asarray(is_positive, dtype=bool), weight
     columns = np.arange(Z.shape[1]) if columns is None else np.asarray(columns)
     collapsed: frozenset[Any] = frozenset()
-    tree = grow_fully(table, rules, key, columns, collapsed)
-    if rules.max_leaf_nodes is not None:
-        collapsed |= keep_best_first(tree, rules.max_leaf_nodes)
-        tree = grow_fully(table, rules, key, columns, collapsed)
-    if rules.ccp_alpha > 0:
-        collapsed |= find_weakest(tree, rules.ccp_alpha)[0]
-        tree = grow_fully(table, rules, key, columns, collapsed)
+    tree = grow_fully(table, params, key, columns, collapsed)
+    if params.max_leaf_nodes is not None:
+        collapsed |= keep_best_first(tree, params.max_leaf_nodes)
+        tree = grow_fully(table, params, key, columns, collapsed)
+    if params.ccp_alpha > 0:
+        collapsed |= cut_weakest_links(tree, params.ccp_alpha)[0]
+        tree = grow_fully(table, params, key, columns, collapsed)
     return tree
 
 
@@ -476,12 +487,12 @@ def grow(
 
 def weigh_impurity(tree: Tree) -> Floats:
     """Return half of the Gini impurity of each node times its weight."""
-    t, n = tree.target_sum, tree.weight_sum
+    t, n = tree.positive_sum, tree.weight_sum
     return np.asarray(t * (n - t) / n)
 
 
 def keep_best_first(tree: Tree, max_leaf_nodes: int) -> frozenset[Any]:
-    """Return the splits that are left out if the best come first, by their keys."""
+    """Return the keys of the splits that are dropped if the best are kept first."""
     impurity, is_split = weigh_impurity(tree), tree.left >= 0
     kept: set[int] = set()
     frontier = [0] if is_split[0] else []
@@ -502,7 +513,9 @@ def list_leaves(left: Ints, node: int) -> list[int]:
     return list_leaves(left, left[node]) + list_leaves(left, left[node] + 1)
 
 
-def find_weakest(tree: Tree, ccp_alpha: float) -> tuple[frozenset[Any], list[tuple[float, float]]]:
+def cut_weakest_links(
+    tree: Tree, ccp_alpha: float
+) -> tuple[frozenset[Any], list[tuple[float, float]]]:
     """Cut the weakest link until it is stronger than ``ccp_alpha``.
 
     Returns the keys of the nodes that become leaves, and after each cut its strength and
@@ -527,10 +540,10 @@ def find_weakest(tree: Tree, ccp_alpha: float) -> tuple[frozenset[Any], list[tup
     return frozenset(collapsed), path
 
 
-# ---- Answering
+# ---- Prediction
 
 
-def find_path(tree: Tree, z: ArrayLike) -> list[int]:
+def list_path(tree: Tree, z: ArrayLike) -> list[int]:
     """Return the nodes from the root to the leaf of one row."""
     Z = np.asarray(z, dtype=np.float64)[None, :]
     path = [0]
@@ -568,25 +581,25 @@ def distance(tree: Tree, Z: ArrayLike, normalized: bool = True) -> Floats:
 
 
 def membership(tree: Tree, Z: ArrayLike) -> Floats:
-    """Return the membership of each row in the target class."""
+    """Return the membership of each row in the positive class."""
     Z = np.asarray(Z, dtype=np.float64)
     at = apply(tree, Z)
-    answer = tree.share[at]
+    output = tree.value[at]
     for leaf in np.unique(at):
         rows, feature = np.flatnonzero(at == leaf), tree.feature[leaf]
         offset = fill_missing(Z[np.ix_(rows, feature)], tree.center[leaf]) - tree.center[leaf]
-        answer[rows] += sum_terms(feature, tree.weight[leaf] * offset)
-    return np.clip(answer, 0.0, 1.0)
+        output[rows] += sum_terms(feature, tree.weight[leaf] * offset)
+    return np.clip(output, 0.0, 1.0)
 
 
 def predict_proba(
     trees: Sequence[Tree],
-    targets: Sequence[int],
+    positive_class: Sequence[int],
     Z: ArrayLike,
     n_classes: int,
     voting: str = "membership",
 ) -> Floats:
-    """Return the share of the votes that each class gets; ``targets``: by tree."""
+    """Return the fraction of the votes that each class gets; ``positive_class``: by tree."""
     Z = np.asarray(Z, dtype=np.float64)
     if n_classes == 1:
         return np.ones((len(Z), 1))
@@ -595,8 +608,8 @@ def predict_proba(
     margin = np.array([distance(tree, Z, normalized=False) for tree in trees])
     is_margin = voting == "margin"
     vote, s = np.zeros((2, len(Z), n_classes))
-    for k in np.unique(targets):
-        own = np.asarray(targets) == k
+    for k in np.unique(positive_class):
+        own = np.asarray(positive_class) == k
         s[:, k] = signed_distance[own].mean(axis=0)
         claim = (mu * margin)[own].sum(axis=0)
         vote[:, k] = claim if is_margin else mu[own].mean(axis=0)
@@ -611,14 +624,14 @@ def predict_proba(
 
 
 def importances(trees: Sequence[Tree], n_features: int) -> Floats:
-    """Return the mean share of each feature in the splits of the trees that split."""
-    shares = []
+    """Return how much splits rely on each feature, averaged over the trees that split."""
+    of_trees = []
     for tree in trees:
-        share = np.zeros(n_features)
+        of_tree = np.zeros(n_features)
         for node in np.flatnonzero(tree.left >= 0):
-            spread = np.abs(tree.weight[node]) * tree.deviation[node]
+            spread = np.abs(tree.weight[node]) * tree.std[node]
             reach = tree.weight_sum[node] / tree.weight_sum[0]
-            share[tree.feature[node]] += reach * spread / spread.sum()
+            of_tree[tree.feature[node]] += reach * spread / spread.sum()
         if tree.left[0] >= 0:
-            shares.append(share / share.sum())
-    return np.mean(shares, axis=0) if shares else np.zeros(n_features)
+            of_trees.append(of_tree / of_tree.sum())
+    return np.mean(of_trees, axis=0) if of_trees else np.zeros(n_features)

@@ -45,7 +45,7 @@ def real_tables(draw, max_rows=60, max_columns=12):
 @st.composite
 def with_holes(draw, full_tables):
     """Remove values from tables: scattered ones, and whole rows, columns and sides."""
-    X, is_target = draw(full_tables)
+    X, is_positive = draw(full_tables)
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))
     is_missing = rng.random(X.shape) < draw(st.sampled_from([0.05, 0.3, 0.8]))
     kinds = st.sampled_from(["scattered", "scattered", "none", "column", "side", "row"])
@@ -56,10 +56,10 @@ def with_holes(draw, full_tables):
         elif kind == "column":
             is_missing[:, j] = True
         elif kind == "side":
-            is_missing[is_target == draw(st.booleans()), j] = True
+            is_missing[is_positive == draw(st.booleans()), j] = True
         elif kind == "row":
             is_missing[rng.integers(len(X))] = True
-    return np.where(is_missing, np.nan, X), is_target
+    return np.where(is_missing, np.nan, X), is_positive
 
 
 weights = st.sampled_from(["none", "integer", "fractional"])
@@ -75,8 +75,8 @@ def make_weight(kind, n):
     return None
 
 
-rules = st.builds(
-    reference.Rules,
+params = st.builds(
+    reference.Params,
     alpha=st.sampled_from([0.0, 0.0, 0.45]),
     beta=st.sampled_from([0.0, 0.45, 0.5, 1.0]),
     gamma=st.sampled_from([1.0, 2.0, 3.0, 1000.0]),
@@ -88,8 +88,8 @@ rules = st.builds(
     n_columns=st.sampled_from([None, None, 2]),
 )
 
-new_rules = st.builds(
-    reference.Rules,
+candidate_params = st.builds(
+    reference.Params,
     alpha=st.sampled_from([0.0, 0.0, 0.45]),
     beta=st.sampled_from([0.0, 0.0, 0.45]),
     min_samples_split=st.sampled_from([2.0, 2.0, 5.0]),
@@ -99,7 +99,7 @@ new_rules = st.builds(
     max_leaf_nodes=st.sampled_from([None, None, None, 2, 4]),
     n_columns=st.sampled_from([None, 2, 5]),
     contrast=st.sampled_from(["mean", "standardized", "fisher"]),
-    threshold=st.sampled_from(["purity", "gini", "gini"]),
-    n_planes=st.sampled_from([1, 1, 3]),
-    axes=st.booleans(),
+    criterion=st.sampled_from(["purity", "gini", "gini"]),
+    n_hyperplanes=st.sampled_from([1, 1, 3]),
+    axis_splits=st.booleans(),
 )

@@ -10,7 +10,6 @@ import pytest
 
 import lhtree
 from lhtree import _core
-from mutations import MUTATIONS
 
 ROOT = Path(__file__).parents[1]
 
@@ -62,41 +61,33 @@ def test_files_stay_short(pattern):
         assert n_lines <= 700, f"{path.name} has {n_lines} lines: which idea is missing?"
 
 
-def test_planted_bugs_fit_the_sources():
-    """A bug that no longer fits would stop tools/mutate.py, which runs rarely."""
-    for mutation in MUTATIONS:
-        paths = (ROOT / mutation.folder).rglob("*.?pp" if mutation.folder == "native" else "*.py")
-        n_times = sum(path.read_text(encoding="utf-8").count(mutation.old) for path in paths)
-        assert n_times == 1, f"{mutation.name} fits {n_times} places: change it"
-
-
-def list_files_of_the_map():
-    """Yield the files that the table "Where things are" names in its first column."""
-    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-    for cell in re.findall(r"^\| (`[^|]*) \|", text, flags=re.MULTILINE):
-        folder = Path()
-        for name in re.findall(r"`([^`]+)`", cell):
-            folder = Path(name).parent if "/" in name else folder
-            if name.endswith("/"):
-                yield from ROOT.glob(f"{name}**/[!_]*.py")
-            else:
-                yield from ROOT.glob(str(folder / Path(name).name))
-
-
-def test_every_file_has_one_place_on_the_map():
-    named = sorted(path for path in list_files_of_the_map() if path.is_file())
-    assert len(set(named)) == len(named)
-    patterns = ("src/lhtree/**/[!_]*.py", "native/**/*.?pp", "benchmarks/[!_]*.py")
-    assert {path for pattern in patterns for path in ROOT.glob(pattern)} <= set(named)
+def read_rooms():
+    """Return the table of rooms in the page of the architecture: modules named for each room."""
+    page = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")
+    table = page[page.index("| room |") : page.index("\n\n", page.index("| room |"))]
+    rows = [row.split("|")[1:4] for row in table.splitlines()[2:]]
+    return {
+        re.findall(r"`(\w+)/?`", room)[0]: re.findall(r"`(\w+)/?`", modules)
+        for room, _, modules in rows
+    }
 
 
 def test_the_page_of_the_architecture_names_every_room():
+    folders = [path.stem for path in (ROOT / "src/lhtree").iterdir() if path.stem[0] != "_"]
+    assert sorted(read_rooms()) == sorted(name for name in folders if name != "py")  # py.typed
+
+
+@pytest.mark.parametrize("room", ["data", "model", "training", "estimators", "persist", "dask"])
+def test_the_page_of_the_architecture_names_every_module(room):
+    modules = {path.stem for path in (ROOT / "src/lhtree" / room).glob("[!_]*.py")}
+    assert modules <= set(read_rooms()[room])
+
+
+def test_every_folder_says_what_it_holds():
     page = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")
-    table = page[page.index("| room |") : page.index("\n\n", page.index("| room |"))]
-    named = re.findall(r"`(\w+)/?`", "\n".join(row.split("|")[1] for row in table.splitlines()))
-    rooms = [path.stem for path in (ROOT / "src/lhtree").iterdir() if path.stem[0] != "_"]
-    rooms = [name for name in rooms if name != "py"]  # py.typed marks the package
-    assert sorted(named) == sorted(rooms)
     for folder in (ROOT / "native").iterdir():
         assert not folder.is_dir() or f"`{folder.name}/`" in page
         assert not folder.is_dir() or (folder / "README.md").is_file()
+    for folder in (ROOT / "src/lhtree").rglob("*/"):
+        if any(folder.glob("*.py")):
+            assert (folder / "__init__.py").read_text(encoding="utf-8").startswith('"""'), folder

@@ -1,13 +1,13 @@
-"""Load corrupted model files: each is refused with a ValueError, or is a model that answers.
+"""Load corrupted model files: each raises a ValueError, or is a model that predicts.
 
 Usage::
 
     python tools/fuzz_load.py                  # 100,000 corruptions of small models
     python tools/fuzz_load.py -n 1000 --seed 7
 
-Two kinds: files that were damaged after saving, which the digest must notice, and files
-whose digest was made to fit, which the other checks must notice or which must be
-harmless. On a build with sanitizers:
+There are two kinds: files damaged after saving, which the digest must detect, and files
+with a forged digest, which the other checks must detect unless they are harmless. On a
+build with sanitizers:
 ``SANITIZE_COMMAND="tools/fuzz_load.py" tools/sanitize.sh address,undefined``.
 """
 
@@ -25,16 +25,16 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 import corruption
 
-SECONDS_PER_FILE = 60  # far more than any needs: a hang ends the program with a traceback
+SECONDS_PER_FILE = 60  # far more than any file needs: a hang ends with a traceback
 
 
-def find_peak():
+def measure_peak():
     """Return the peak of resident memory in MB."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 def fuzz(n_files, seed, folder):
-    """Corrupt and load files; return how many had which end."""
+    """Corrupt and load files; return how often each outcome occurred."""
     models, X = corruption.make_models()
     originals = [corruption.to_bytes(model, folder) for model in models]
     path = folder / "corrupted.safetensors"
@@ -51,7 +51,7 @@ def fuzz(n_files, seed, folder):
         try:
             outcome = corruption.examine(path, X, is_forged)
         except BaseException:
-            print(f"Corruption {i} of seed {seed} was not refused properly:", file=sys.stderr)
+            print(f"Corruption {i} of seed {seed} was not handled properly:", file=sys.stderr)
             raise
         outcomes[("forged, " if is_forged else "damaged, ") + outcome] += 1
         if (i + 1) % 10_000 == 0:
@@ -67,12 +67,12 @@ def main():
     parser.add_argument("--seed", type=int, default=0)
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
-        fuzz(300, arguments.seed + 1, Path(name))  # loads all that is needed
-        before, begin = find_peak(), time.perf_counter()
+        fuzz(300, arguments.seed + 1, Path(name))  # warms up: later growth is a leak
+        before, begin = measure_peak(), time.perf_counter()
         outcomes = fuzz(arguments.n, arguments.seed, Path(name))
     for outcome, n in sorted(outcomes.items()):
         print(f"{n:8} {outcome}")
-    seconds, growth = time.perf_counter() - begin, find_peak() - before
+    seconds, growth = time.perf_counter() - begin, measure_peak() - before
     print(f"{arguments.n} files in {seconds:.0f} s, peak memory {growth:+.1f} MB")
 
 

@@ -16,6 +16,7 @@ import sys
 import tomllib
 from importlib.metadata import Distribution, distribution
 from pathlib import Path
+from typing import Any
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 PAGE = REPOSITORY / "docs" / "licences.md"
@@ -72,9 +73,9 @@ def list_needs() -> dict[str, list[str]]:
 
 def find_licence(package: Distribution) -> str:
     """Return the licence of an installed package: an SPDX expression, where there is one."""
-    metadata = package.metadata
+    metadata: Any = package.metadata  # its hints lack `get` in some versions of Python
     if expression := metadata.get("License-Expression"):
-        return expression
+        return str(expression)
     classifiers = metadata.get_all("Classifier", [])
     words = [line.split(" :: ")[-1] for line in classifiers if line.startswith("License ::")]
     words.append((metadata.get("License") or "").split("\n")[0])

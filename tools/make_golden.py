@@ -1,12 +1,12 @@
-"""Save small models of every kind with rows and answers, for later versions to reproduce.
+"""Save small models of every kind with their predictions, for later versions to reproduce.
 
 Usage::
 
-    python tools/make_golden.py              # writes those that are absent
+    python tools/make_golden.py              # writes those that are missing
     python tools/make_golden.py --list
 
-The files in ``tests/golden`` are never written again: each holds what the version that
-saved it wrote. A new kind of state gets a new entry here.
+Existing files in ``tests/persist/golden`` are never overwritten: each keeps what the
+version that saved it wrote. A new kind of state gets a new entry here.
 """
 
 import argparse
@@ -19,19 +19,19 @@ from sklearn.datasets import load_iris
 import lhtree
 from lhtree import LHForestClassifier, LHTClassifier
 
-FOLDER = Path(__file__).resolve().parents[1] / "tests" / "golden"
+FOLDER = Path(__file__).resolve().parents[1] / "tests" / "persist" / "golden"
 N_ROWS = 12
 
 
 def load_flowers(n_classes=3, names=None):
-    """Return iris with labels of choice: every second row, as an array."""
+    """Return every second row of iris as an array, with labels of choice."""
     X, y = load_iris(return_X_y=True)
     y = np.minimum(y, n_classes - 1)
     return X[::2], (y if names is None else np.array(names)[y])[::2]
 
 
 def load_frame():
-    """Return iris as a frame with its names of columns and strings as labels."""
+    """Return iris as a frame with named columns, and strings as labels."""
     data = load_iris(as_frame=True)
     return data.data[::2], data.target_names[data.target][::2]
 
@@ -47,7 +47,7 @@ def load_mixed():
 
 
 def list_models():
-    """Yield name, classifier and table of each golden model."""
+    """Yield the name, the classifier and the table of each golden model."""
     paper = {"preset": "paper", "beta": 0.8, "random_state": 0}
     yield "tree", LHTClassifier(), load_flowers()
     yield "tree_beta_raw", LHTClassifier(beta=0.7, standardize=False), load_flowers()
@@ -69,32 +69,32 @@ def list_models():
 
 
 def make(name, model, table):
-    """Write the model and what it says of some rows."""
+    """Write a model and its predictions for some rows."""
     X, y = table
     model.fit(X, y)
     rows = X.iloc[::7][:N_ROWS] if hasattr(X, "iloc") else X[::7][:N_ROWS]
     listed = rows.to_numpy().tolist() if hasattr(X, "iloc") else rows.tolist()
-    answers = {
+    predictions = {
         "columns": list(X.columns) if hasattr(X, "columns") else None,
         "rows": [[None if value != value else value for value in row] for row in listed],
         "labels": model.predict(rows).tolist(),
         "probabilities": model.predict_proba(rows).tolist(),
     }
     lhtree.save(model, FOLDER / f"{name}.safetensors")
-    text = json.dumps(answers, indent=None, ensure_ascii=True)
+    text = json.dumps(predictions, indent=None, ensure_ascii=True)
     (FOLDER / f"{name}.json").write_text(text.replace('], "', '],\n"') + "\n", encoding="utf-8")
 
 
 def main():
     """Run the command."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--list", action="store_true", help="only name the models")
+    parser.add_argument("--list", action="store_true", help="only list the models")
     arguments = parser.parse_args()
     FOLDER.mkdir(exist_ok=True)
     for name, model, table in list_models():
-        is_there = (FOLDER / f"{name}.safetensors").exists()
-        print(f"{name:28} {'is there' if is_there else 'is absent'}")
-        if not is_there and not arguments.list:
+        exists = (FOLDER / f"{name}.safetensors").exists()
+        print(f"{name:28} {'exists' if exists else 'is missing'}")
+        if not exists and not arguments.list:
             make(name, model, table)
 
 

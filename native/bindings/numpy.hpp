@@ -1,10 +1,11 @@
-// What the binding files share: arrays from and to NumPy, and fields of Python objects.
+// Arrays from and to NumPy, and fields of Python objects: what all binding files share.
 #pragma once
 
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
@@ -16,8 +17,6 @@
 #include <string>
 #include <utility>
 #include <vector>
-
-#include "old/forest.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -88,45 +87,12 @@ Output<T, 1> to_numpy(std::vector<T, Allocator> values) {
   return to_numpy<T, 1>(std::move(values), {n});
 }
 
-/// The fields of a Python `Plan`.
-Plan read_plan(nb::handle plan);
-
-/// Refuse a plan that reads the table in another order than its splits need.
-void check_order(const Plan& plan, std::int64_t n_columns);
-
-struct Shape {
-  std::int64_t n_rows, n_columns;
-};
-
-/// The shape of a table that is transposed if the plan reads it by columns.
-template <class T>
-Shape find_shape(const Input<T, 2>& X, const Plan& plan) {
-  check_not_empty(X);
-  Shape shape{static_cast<std::int64_t>(X.shape(0)), static_cast<std::int64_t>(X.shape(1))};
-  if (plan.by_columns) std::swap(shape.n_rows, shape.n_columns);
-  check_order(plan, shape.n_columns);
-  return shape;
-}
-
-/// The arrays of a grown forest by name.
-nb::dict to_dict(Forest forest);
-
-/// Lets Python handle signals (Ctrl-C) and hear of progress while threads work.
-Poll make_poll(nb::handle progress);
-
-/// Run a pass without the interpreter's lock.
-template <class Pass>
-auto run_pass(const Pass& pass) {
-  nb::gil_scoped_release unlocked;
-  const StandardArithmetic standard;
-  return pass();
-}
-
 // The parts of the module, each in a file of its name.
-void bind_rows(nb::module_& m);
-void bind_fit(nb::module_& m);
-void bind_ask(nb::module_& m);
-void bind_part(nb::module_& m);
-void bind_decide(nb::module_& m);
+void bind_table(nb::module_& m);
+void bind_engine(nb::module_& m);
+void bind_grow(nb::module_& m);
+void bind_predict(nb::module_& m);
+void bind_partitions(nb::module_& m);
+void bind_decisions(nb::module_& m);
 
 }  // namespace lhtree

@@ -171,4 +171,21 @@ inline std::vector<double> find_strength(const std::vector<PlaneColumn>& columns
   return strength;
 }
 
+/// Euclidean length of the weights.
+inline double find_norm(const Terms& terms) {
+  Lanes sum = fill(0.0);
+  for (std::int64_t k = 0; k < terms.size(); ++k)
+    sum.add(terms.feature[k] % lane_count, terms.weight[k] * terms.weight[k]);
+  return std::sqrt(combine(sum));
+}
+
+/// Add a column's part of a leaf's line, if it has one.
+inline void add_slope(Terms& terms, std::int64_t j, const ColumnMoments& column) {
+  const double variance = column.variance();
+  if (!(variance > 0.0) || !column.has_contrast(variance)) return;
+  const double slope = column.slope();
+  if (std::isfinite(slope) && slope != 0.0)  // squares may be so small that they vanish
+    terms.add(j, slope, column.mean(), variance);
+}
+
 }  // namespace lhtree

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "contrast.hpp"
 #include "node.hpp"
 #include "pages.hpp"
 #include "prune.hpp"
@@ -25,23 +26,6 @@ namespace lhtree {
 struct Sides {
   std::int64_t left_middle, left_end, right_middle;
 };
-
-/// Euclidean length of the weights.
-inline double find_norm(const Terms& terms) {
-  Lanes sum = fill(0.0);
-  for (std::int64_t k = 0; k < terms.size(); ++k)
-    sum.add(terms.feature[k] % lane_count, terms.weight[k] * terms.weight[k]);
-  return std::sqrt(combine(sum));
-}
-
-/// Add a column's part of a leaf's line, if it has one.
-inline void add_slope(Terms& terms, std::int64_t j, const ColumnMoments& column) {
-  const double variance = column.variance();
-  if (!(variance > 0.0) || !column.has_contrast(variance)) return;
-  const double slope = column.slope();
-  if (std::isfinite(slope) && slope != 0.0)  // squares may be so small that they vanish
-    terms.add(j, slope, column.mean(), variance);
-}
 
 /// Move the values that go to the left to the front and the others behind them, each in their old
 /// order; `room` is for `n` more. Returns how many go to the left.

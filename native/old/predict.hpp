@@ -96,7 +96,7 @@ inline std::int64_t step_down(const ForestView& forest, const double* row, bool 
     const std::int64_t tree = active[k];
     if (forest.left[node[k]] < 0) {
       answers.membership[tree] =
-          add_line(forest.threshold[node[k]], find_line(forest, node[k], row));
+          add_line(forest.value[node[k]], find_line(forest, node[k], row));
       if (is_root) answers.distance[tree] = 0.0;
       continue;
     }

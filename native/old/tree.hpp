@@ -83,6 +83,7 @@ struct ForestView {
   const double* center;
   const double* threshold;        // [n_nodes]
   const double* norm;             // [n_nodes]
+  const double* value;            // [n_nodes] share of targets: the constant of a leaf
   const std::int64_t* n_samples;  // [n_nodes] training rows
 
   /// The child that most training rows went to.

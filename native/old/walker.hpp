@@ -96,7 +96,7 @@ class Walker {
 
   void arrive(const Span& span, const std::int32_t* row) {
     const std::int64_t leaf = root_ + span.node;
-    const double share = forest_.threshold[leaf];
+    const double share = forest_.value[leaf];
     const bool is_constant = forest_.start[leaf] == forest_.start[leaf + 1];
     for (std::int32_t k = span.begin; k < span.end; ++k) {
       const std::int32_t i = row[k];

@@ -4,7 +4,8 @@ import importlib
 from typing import Any
 
 from lhtree.estimators import LHForestClassifier, LHTClassifier
-from lhtree.model.forest import Forest, Tree
+from lhtree.model.forest import Forest
+from lhtree.model.tree import Tree
 from lhtree.model.validation import check_forest
 from lhtree.persist import load, save
 

@@ -6,15 +6,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lhtree.dask.passes import Branches, Fates, Forms, Request, Scale, Segments, State
-from lhtree.model.forest import Forest, Plan
-
 Rows = NDArray[np.float32] | NDArray[np.float64]  # C-contiguous, without infinities
 Floats = NDArray[np.float64]
+Scale = tuple[Floats, Floats]  # mean and standard deviation of the columns
+# Records whose fields the core reads by name and checks: `Forest` and `Plan`.
+Forest = object
+Plan = object
 
 def grow_forest(
     X: Rows,
-    code: NDArray[np.int32],
+    scale: Scale | None,
+    y_encoded: NDArray[np.int32],
     weight: Floats | None,
     plan: Plan,
     n_threads: int,
@@ -25,25 +27,39 @@ def grow_sparse(
     column: NDArray[np.int32],
     value: Floats,
     n_columns: int,
-    code: NDArray[np.int32],
+    y_encoded: NDArray[np.int32],
     weight: Floats | None,
     plan: Plan,
     n_threads: int,
     progress: Callable[[int], object] | None,
 ) -> dict[str, NDArray[Any]]: ...
-def find_scale(X: Rows, weight: Floats | None) -> tuple[Floats, Floats]: ...
-def find_beyond(X: Rows, limit: float) -> NDArray[np.int64]: ...
+def compute_scale(X: Rows, weight: Floats | None) -> Scale: ...
+def list_columns_beyond(X: Rows, limit: float) -> NDArray[np.int64]: ...
 def has_infinity(X: Rows) -> bool: ...
-def standardize(
-    X: Rows, mean: Floats, deviation: Floats, by_columns: bool, n_threads: int
-) -> Floats: ...
+
+# ---- the exact engine, on which models will stand one after the other ----
+
+def bin_table(X: Rows, n_threads: int) -> tuple[NDArray[np.uint8], Floats, NDArray[np.int64]]: ...
+def place_table(X: Rows, n_threads: int) -> NDArray[np.int32]: ...
+def boost(
+    bin: NDArray[np.uint8],
+    n_bins: NDArray[np.int32],
+    z: NDArray[np.int32],
+    y: NDArray[np.int64],
+    score: NDArray[np.int64],
+    loss: str,
+    plan: object,
+) -> tuple[dict[str, NDArray[Any]], NDArray[np.int64]]: ...
+
+# ---- predicting ----
+
 def vote(
     forest: Forest,
     X: Rows,
     n_classes: int,
     by_margin: bool,
-    left_out: NDArray[np.uint64] | None,
-    n_trees_per_member: int,
+    out_of_bag: NDArray[np.uint64] | None,
+    n_trees_per_estimator: int,
     n_threads: int,
 ) -> tuple[Floats, Floats, Floats]: ...
 def vote_shrunk(
@@ -52,57 +68,67 @@ def vote_shrunk(
     strength: Sequence[float],
     n_classes: int,
     by_margin: bool,
-    left_out: NDArray[np.uint64] | None,
-    n_trees_per_member: int,
+    out_of_bag: NDArray[np.uint64] | None,
+    n_trees_per_estimator: int,
     n_threads: int,
 ) -> tuple[Floats, Floats, Floats]: ...
 def shrink(forest: Forest, strength: float) -> Floats: ...
 def apply(forest: Forest, X: Rows, n_threads: int) -> NDArray[np.int64]: ...
 def explain(forest: Forest, X: Rows, n_classes: int, n_threads: int) -> tuple[Floats, Floats]: ...
-def find_links(left: NDArray[np.int32], risk: Floats) -> tuple[Floats, Floats]: ...
-def find_left_out(
-    seed: int, n_members: int, n_rows: int, n_draws: int, bootstrap: bool, n_threads: int
+def list_pruning_links(left: NDArray[np.int32], risk: Floats) -> tuple[Floats, Floats]: ...
+def draw_out_of_bag(
+    seed: int, n_estimators: int, n_rows: int, n_draws: int, bootstrap: bool, n_threads: int
 ) -> tuple[NDArray[np.uint64], NDArray[np.int64]]: ...
 
-# ---- growing over parts of the rows; see native/old/part.hpp and native/old/decide.hpp ----
+# ---- growing over partitions of the rows; see native/old/part.hpp and native/old/decide.hpp ----
 
 AnyRows = NDArray[Any]  # float32 or float64, any strides
 Positions = NDArray[np.uint32]
 Longs = NDArray[np.int64]
 Ints = NDArray[np.int32]
-Terms = tuple[Ints, Floats, Floats, Floats]  # feature, weight, center, deviation
-ChosenCut = tuple[int, float, int, Floats]  # form, threshold, rule, count on the left
+Terms = tuple[Ints, Floats, Floats, Floats]  # feature, weight, center, std
+ChosenCut = tuple[int, float, int, Floats]  # hyperplane, threshold, its kind, count on the left
+# Records of `lhtree.dask.passes`, as the tuples that they are.
+State = tuple[Positions, Floats | None, Longs, Longs]
+Request = tuple[Longs, Ints, Floats, bool]
+Hyperplanes = tuple[Longs, Longs, Ints, Floats]
+Segments = tuple[Longs, Floats, Floats, Longs, bool]
+Fates = tuple[Floats, NDArray[np.uint8], NDArray[np.uint8]]
+Branches = tuple[NDArray[np.uint64], NDArray[np.uint64], Longs, Floats, Floats]
 
 def measure_nodes(
     X: AnyRows, scale: Scale, state: State, request: Request
 ) -> tuple[Floats, Floats]: ...
 def count_bins(
-    X: AnyRows, scale: Scale, state: State, forms: Forms, segments: Segments
+    X: AnyRows, scale: Scale, state: State, hyperplanes: Hyperplanes, segments: Segments
 ) -> tuple[Floats, Floats]: ...
 def list_scores(
-    X: AnyRows, scale: Scale, state: State, forms: Forms, segments: Segments
+    X: AnyRows, scale: Scale, state: State, hyperplanes: Hyperplanes, segments: Segments
 ) -> tuple[Ints, Floats, NDArray[np.uint8], Floats]: ...
 def sum_below(
-    X: AnyRows, scale: Scale, state: State, forms: Forms, threshold: Floats
+    X: AnyRows, scale: Scale, state: State, hyperplanes: Hyperplanes, threshold: Floats
 ) -> tuple[Floats, Floats]: ...
 def split_nodes(
-    X: AnyRows, scale: Scale, state: State, forms: Forms, fates: Fates
+    X: AnyRows, scale: Scale, state: State, hyperplanes: Hyperplanes, fates: Fates
 ) -> tuple[Positions, Floats | None, Longs, Longs]: ...
 def sum_columns(
     X: AnyRows, origin: Floats, unit: Floats, row: Positions, weight: Floats | None
 ) -> Floats: ...
 def grow_branches(
-    Z: Rows,
+    X: Rows,
+    scale: Scale | None,
     plan: Plan,
     state: State,
     branches: Branches,
     n_threads: int,
     watch: Callable[[], object] | None,
 ) -> dict[str, NDArray[Any]]: ...
-def find_draw_limit(seed: int, member: int, n_rows: int, n_draws: int) -> tuple[int, int]: ...
-def draw_part(
+def compute_draw_limit(
+    seed: int, estimator: int, n_rows: int, n_draws: int
+) -> tuple[int, int]: ...
+def draw_partition(
     seed: int,
-    member: int,
+    estimator: int,
     first: int,
     n: int,
     n_rows: int,
@@ -111,34 +137,34 @@ def draw_part(
     limit_hash: int,
     limit_row: int,
 ) -> Positions: ...
-def find_tree_key(seed: int, member: int, target: int) -> int: ...
-def find_child_key(key: int, is_right: bool) -> int: ...
+def make_tree_key(seed: int, estimator: int, positive_class: int) -> int: ...
+def make_child_key(key: int, is_right: bool) -> int: ...
 def list_tree_columns(key: int, n_columns: int, n_kept: int) -> Ints: ...
 def draw_columns(key: int, column: Ints, n: int) -> Ints: ...
-def judge_columns(
+def classify_columns(
     column: Ints,
     origin: Floats,
     sum: Floats,
     end: Floats,
-    weight_target: float,
-    weight_rest: float,
+    positive_weight: float,
+    negative_weight: float,
     alpha: float,
 ) -> NDArray[np.int8]: ...
-def make_planes(
+def make_hyperplanes(
     plan: Plan,
     beta: float,
     column: Ints,
     origin: Floats,
     sum: Floats,
-    weight_target: float,
-    weight_rest: float,
+    positive_weight: float,
+    negative_weight: float,
 ) -> list[Terms]: ...
 def make_leaf(
-    column: Ints, origin: Floats, sum: Floats, weight_target: float, weight_rest: float
+    column: Ints, origin: Floats, sum: Floats, positive_weight: float, negative_weight: float
 ) -> Terms: ...
-def find_norm(feature: Ints, weight: Floats) -> float: ...
-def find_open(
-    count: Floats, end: Floats, start: Longs, whole: Floats, compares_forms: bool
+def compute_norm(feature: Ints, weight: Floats) -> float: ...
+def list_open_bins(
+    count: Floats, end: Floats, start: Longs, whole: Floats, compares_hyperplanes: bool
 ) -> NDArray[np.uint8]: ...
 def choose_gini_cut(
     count: Floats, end: Floats, start: Longs, whole: Floats, min_weight: float

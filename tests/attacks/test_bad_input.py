@@ -24,7 +24,7 @@ Y = np.arange(20) % 3
         ("beta", True, TypeError, "beta must be a number from 0 to 1, got True."),
         ("gamma", 0, ValueError, "gamma must be a number above 0, got 0."),
         ("min_samples_split", 1, ValueError, "min_samples_split must be an integer of at least 2"),
-        ("min_samples_split", 1.5, ValueError, "or a float in (0, 1] for a share of the rows"),
+        ("min_samples_split", 1.5, ValueError, "or a float in (0, 1] for a fraction of the rows"),
         ("max_depth", -1, ValueError, "max_depth must be an integer of at least 0, or None"),
         ("max_depth", 2.5, TypeError, "max_depth must be an integer of at least 0, or None"),
         ("min_weight_fraction_leaf", 0.6, ValueError, "must be a number from 0 to 0.5, got 0.6."),
@@ -54,18 +54,8 @@ def test_parameters_of_both(classifier, name, value, error, message):
 @pytest.mark.parametrize(
     ("name", "value", "error", "message"),
     [
-        (
-            "n_estimators",
-            0,
-            ValueError,
-            "n_estimators must be an integer of at least 1",
-        ),
-        (
-            "n_estimators",
-            2.0,
-            TypeError,
-            "n_estimators must be an integer of at least 1",
-        ),
+        ("n_estimators", 0, ValueError, "n_estimators must be an integer of at least 1"),
+        ("n_estimators", 2.0, TypeError, "n_estimators must be an integer of at least 1"),
         ("max_samples", 0.0, ValueError, "max_samples must be a float in (0, 1]"),
         ("max_samples", 1.5, ValueError, "max_samples must be a float in (0, 1]"),
         ("max_samples", 21, ValueError, "at most the number of rows, 20, unless bootstrap=True"),
@@ -86,23 +76,13 @@ def test_parameters_of_both(classifier, name, value, error, message):
         ("warm_start", None, TypeError, "warm_start must be True or False, got None."),
         ("verbose", "loud", TypeError, "verbose must be a number"),
         ("random_state", "seed", ValueError, "random_state must be None, an integer"),
-        (
-            "random_state",
-            -1,
-            ValueError,
-            "an integer from 0 to 2**32 - 1 or a RandomState",
-        ),
+        ("random_state", -1, ValueError, "an integer from 0 to 2**32 - 1 or a RandomState"),
         ("preset", "best", ValueError, "preset must be one of 'accurate', 'paper', got 'best'"),
-        (
-            "contrast",
-            "lda",
-            ValueError,
-            "contrast must be one of 'mean', 'standardized', 'fisher', 'auto'",
-        ),
-        ("threshold", "entropy", ValueError, "threshold must be one of 'purity', 'gini', 'auto'"),
-        ("axes", 1, TypeError, "axes must be True, False or 'auto', got 1."),
-        ("n_planes", 1.5, TypeError, "n_planes must be an integer of at least 0, or 'auto'"),
-        ("n_planes", -1, ValueError, "n_planes must be an integer of at least 0, or 'auto'"),
+        ("contrast", "lda", ValueError, "one of 'mean', 'standardized', 'fisher', 'auto'"),
+        ("criterion", "entropy", ValueError, "criterion must be one of 'purity', 'gini', 'auto'"),
+        ("axis_splits", 1, TypeError, "axis_splits must be True, False or 'auto', got 1."),
+        ("n_hyperplanes", 1.5, TypeError, "n_hyperplanes must be an integer of at least 0, or"),
+        ("n_hyperplanes", -1, ValueError, "n_hyperplanes must be an integer of at least 0, or"),
     ],
 )
 def test_parameters_of_forests(name, value, error, message):
@@ -111,12 +91,17 @@ def test_parameters_of_forests(name, value, error, message):
     assert message in str(caught.value)
 
 
+def test_nodes_need_a_candidate():
+    with pytest.raises(ValueError, match="n_hyperplanes=0 with axis_splits=False leaves"):
+        LHForestClassifier(n_hyperplanes=0, axis_splits=False).fit(X, Y)
+
+
 def test_single_trees_have_no_subsamples_to_balance():
     with pytest.raises(ValueError, match=r"\(forests only\) 'balanced_subsample'"):
         LHTClassifier(class_weight="balanced_subsample").fit(X, Y)
 
 
-def test_out_of_bag_scores_need_rows_that_are_left_out():
+def test_out_of_bag_scores_need_out_of_bag_rows():
     with pytest.raises(ValueError, match=r"max_samples=1.0 draws all 20; use a smaller"):
         LHForestClassifier(oob_score=True, max_samples=1.0).fit(X, Y)
 
@@ -206,7 +191,7 @@ def test_columns_that_overflow_are_named(standardize):
 
 @pytest.mark.parametrize("standardize", [True, False])
 @pytest.mark.parametrize("unit", [1e-320, 1e-200, 1e-160, 1e150])
-def test_extreme_units_are_answered(standardize, unit):
+def test_extreme_units_get_finite_probabilities(standardize, unit):
     model = LHTClassifier(standardize=standardize).fit(X * unit, Y)
     proba = model.predict_proba(np.concatenate([X * unit, X, -X * 1e300]))
     assert np.isfinite(proba).all()
@@ -223,7 +208,7 @@ def test_parameters_changed_after_fit_are_checked_again():
 
 def test_out_of_bag_scores_say_when_every_row_was_drawn():
     model = LHForestClassifier(3, bootstrap=True, max_samples=10_000, oob_score=True)
-    with pytest.raises(ValueError, match="every member drew all 20 rows; use a smaller"):
+    with pytest.raises(ValueError, match="every estimator drew all 20 rows; use a smaller"):
         model.fit(X, Y)
     assert not hasattr(model, "forest_")
 
@@ -257,7 +242,7 @@ def read_or_call(model, name):
     return attribute() if callable(attribute) else attribute
 
 
-def test_the_core_refuses_what_is_no_forest():
+def test_the_core_refuses_objects_that_are_not_forests():
     with pytest.raises(AttributeError, match="tree_start"):
         _core.apply(object(), X, 1)
     forest = SimpleNamespace(**vars(LHTClassifier().fit(X, Y).forest_))
@@ -276,7 +261,7 @@ def test_the_core_refuses_what_is_no_forest():
         ({"middle": np.array([21])}, "the rows of the nodes do not fit together"),
     ],
 )
-def test_the_core_refuses_nodes_that_do_not_fit_the_part(values, message):
+def test_the_core_refuses_nodes_that_do_not_fit_the_partition(values, message):
     passes = pytest.importorskip("lhtree.dask.passes", reason="needs Dask")
     row = np.arange(20, dtype=np.uint32)
     state = passes.State(row, None, np.array([0, 20]), np.array([7]))

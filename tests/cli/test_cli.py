@@ -43,7 +43,7 @@ def test_demo_repeats_the_numbers_of_the_paper(numbers):
 
 def test_demo_sorts_the_terms_of_each_first_split(numbers):
     splits = numbers["first_splits"]
-    assert [split["target"] for split in splits] == ["class_0", "class_1", "class_2"]
+    assert [split["positive_class"] for split in splits] == ["class_0", "class_1", "class_2"]
     assert splits[0]["terms"][0]["feature"] == "proline"
     for split in splits:
         magnitudes = [abs(term["weight"]) for term in split["terms"]]
@@ -61,7 +61,7 @@ def test_demo_prints_the_numbers_as_whole_lines(numbers):
         assert f"one tree {score['beta']:g} {accuracy} {paper}" in lines
     for split in numbers["first_splits"]:
         first, *others = (f"{t['feature']} {t['weight']:+.2f}" for t in split["terms"])
-        assert f"{split['target']} {first}" in lines
+        assert f"{split['positive_class']} {first}" in lines
         assert set(others) <= set(lines)
 
 

@@ -81,11 +81,11 @@ def test_predictions_are_those_of_python(wine, capsysbinary):
     assert run(["predict", "wine.safetensors", "wine.csv", "--proba"]) == 0
     text = io.BytesIO(capsysbinary.readouterr().out)
     printed = pd.read_csv(text, dtype=str)
-    shares = [[float(share) for share in row] for row in printed.iloc[:, 1:].to_numpy()]
+    probabilities = [[float(text) for text in row] for row in printed.iloc[:, 1:].to_numpy()]
     model = lhtree.load("wine.safetensors")
     X = wine.drop(columns="cultivar")
     assert_array_equal(printed["prediction"], model.predict(X))
-    assert_array_equal(shares, model.predict_proba(X))
+    assert_array_equal(probabilities, model.predict_proba(X))
     assert list(printed) == ["prediction", *(f"probability_class_{k}" for k in range(3))]
 
 
@@ -120,7 +120,7 @@ def test_a_table_from_standard_input_is_learned(wine, tmp_path):
     assert_array_equal(lhtree.load(model).predict(X), lhtree.load("wine.safetensors").predict(X))
 
 
-def test_libsvm_files_carry_their_labels(wine, tmp_path, capsysbinary):
+def test_libsvm_files_contain_their_labels(wine, tmp_path, capsysbinary):
     X = wine.drop(columns="cultivar").to_numpy()
     y = wine["cultivar"].astype("category").cat.codes.to_numpy()
     path, model = tmp_path / "wine.libsvm", tmp_path / "model.safetensors"
@@ -145,15 +145,15 @@ def test_columns_of_libsvm_files_stay_in_place(zero_based, tmp_path, capsysbinar
     X = rng.normal(size=(200, 3))
     y = (X[:, 1] > 0).astype(int)
     X[100:, 0] = 0.0  # these rows do not show from which number the columns count
-    path, rest, model = (tmp_path / name for name in ("all.svm", "rest.svm", "m.safetensors"))
+    path, half, model = (tmp_path / name for name in ("all.svm", "half.svm", "m.safetensors"))
     dump_svmlight_file(X, y, str(path), zero_based=zero_based)
-    rest.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[100:]))
+    half.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[100:]))
     option = ["--zero-based"] if zero_based else []
-    arguments = ["-o", str(model), "--model", "tree", "--json", "--test", str(rest), *option]
+    arguments = ["-o", str(model), "--model", "tree", "--json", "--test", str(half), *option]
     assert run(["fit", str(path), *arguments]) == 0
     assert json.loads(capsysbinary.readouterr().out)["test"]["accuracy"] == 1
     assert lhtree.load(model).n_features_in_ == 3
-    assert_array_equal(predict_libsvm(model, rest, capsysbinary, *option), y[100:])
+    assert_array_equal(predict_libsvm(model, half, capsysbinary, *option), y[100:])
     monkeypatch.setattr("lhtree.cli.tables.BLOCK_BYTES", 500)
     assert_array_equal(predict_libsvm(model, path, capsysbinary, *option), y)
 
@@ -163,7 +163,7 @@ def test_a_column_0_of_a_libsvm_file_gets_a_sentence_with_a_remedy(tmp_path, cap
     path.write_text("1 0:2 1:3\n0 0:1\n")
     assert run(["fit", str(path), "-o", str(tmp_path / "model.safetensors")]) == 1
     err = capsys.readouterr().err
-    assert "zero.svm has a column 0, but those of LIBSVM files count from 1" in err
+    assert "zero.svm has a column 0, but LIBSVM files number columns from 1" in err
     assert "--zero-based" in err
     assert err.count("\n") == 1
 
@@ -204,7 +204,7 @@ LABELS = {  # in the training table and, for the same rows, in the test table
 
 @pytest.mark.parametrize("kind", LABELS)
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
-def test_labels_are_compared_by_what_they_mean(kind, ending, wine, tmp_path, capsys):
+def test_labels_are_compared_by_their_meaning(kind, ending, wine, tmp_path, capsys):
     train, test = (np.array(labels)[pd.factorize(wine["cultivar"])[0]] for labels in LABELS[kind])
     wine.assign(y=train).drop(columns="cultivar").to_csv(tmp_path / "train.csv", index=False)
     # Without the last class the others may look like numbers or truth values.
@@ -215,11 +215,11 @@ def test_labels_are_compared_by_what_they_mean(kind, ending, wine, tmp_path, cap
     line = ["fit", str(tmp_path / "train.csv"), "--target", "y", "--test", str(path), "-o", model]
     assert run([*line, "--model", "tree", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["test"]["accuracy"] == 1
-    labels = read_labelled(lhtree.load(model), Source.find(str(path)), "y")[1]
+    labels = read_labelled(lhtree.load(model), Source.parse(str(path)), "y")[1]
     assert_array_equal(match_labels(lhtree.load(model), labels), train[: len(rows)])
 
 
-def test_a_label_that_the_model_does_not_know_is_a_wrong_answer(wine, tmp_path, capsys):
+def test_an_unknown_label_counts_as_a_wrong_prediction(wine, tmp_path, capsys):
     wine.iloc[:100].to_csv(tmp_path / "train.csv", index=False)
     wine.to_csv(tmp_path / "test.csv", index=False)
     arguments = ["--target", "cultivar", "--test", str(tmp_path / "test.csv"), "--json"]
@@ -252,16 +252,16 @@ def test_labels_are_those_of_predict_where_calibration_makes_classes_equal(
 
 def test_settings_reach_the_model(tmp_path, capsys):
     out = tmp_path / "model.safetensors"
-    arguments = "--model tree --set beta=0.25 --set max_depth=None --set threshold=gini"
+    arguments = "--model tree --set beta=0.25 --set max_depth=None --set criterion=gini"
     assert (
         run(["fit", "wine.csv", "--target", "cultivar", "-o", str(out), *arguments.split()]) == 0
     )
     model = lhtree.load(out)
-    assert (model.beta, model.max_depth, model.threshold) == (0.25, None, "gini")
+    assert (model.beta, model.max_depth, model.criterion) == (0.25, None, "gini")
     capsys.readouterr()
     assert run(["info", str(out), "--json"]) == 0
     facts = json.loads(capsys.readouterr().out)
-    assert {"beta", "threshold"} <= set(facts["changed"])
+    assert {"beta", "criterion"} <= set(facts["changed"])
     assert facts["classes"] == ["class_0", "class_1", "class_2"]
 
 
@@ -283,7 +283,7 @@ def test_categories_are_read_as_what_they_were_in_training(tmp_path, capsys):
     assert_array_equal(predicted, y[letter != "x"])
 
 
-def test_weights_and_dropped_columns_are_no_features(wine, tmp_path):
+def test_weights_and_dropped_columns_are_not_features(wine, tmp_path):
     table, out = tmp_path / "table.csv", tmp_path / "model.safetensors"
     wine.assign(name=np.arange(len(wine)), times=2).to_csv(table, index=False)
     options = ["--drop", "name", "--weight", "times", "--model", "tree"]
@@ -327,7 +327,7 @@ WRONG_USAGE = {
     "fit wine.csv -o x --target cultivar --drop nope": "has no column 'nope'",
     "fit wine.csv -o nowhere/x --target cultivar": "the folder of nowhere/x does not exist",
     "fit wine.csv -o x --target cultivar --set beta": "--set takes NAME=VALUE",
-    "fit wine.csv -o x --target cultivar --set nope=1": "does not have",
+    "fit wine.csv -o x --target cultivar --set nope=1": "--set nope is not a parameter",
     "fit wine.csv -o x --target cultivar --cv 1": "cv",
     "fit wine.xlsx -o x --target cultivar": "unknown ending .xlsx",
     "predict wine.safetensors wine.csv --json": "needs -o",
@@ -335,7 +335,7 @@ WRONG_USAGE = {
     "predict wine.safetensors": "DATA",
     "explain wine.safetensors wine.csv --row 178": "its 178 rows are numbered from 0",
     "explain wine.safetensors wine.csv --row=-1": "row",
-    "explain wine.safetensors wine.csv --class nope": "there are class_0, class_1, class_2",
+    "explain wine.safetensors wine.csv --class nope": "its classes are class_0, class_1, class_2",
     "export wine.safetensors": "choose one of",
     "export wine.safetensors --c --text": "choose one of",
     "export wine.safetensors --onnx": "give -o",
@@ -385,7 +385,7 @@ def test_bad_tables_get_one_sentence_and_leave_files_alone(name, wine, tmp_path,
     ("line", "said"),
     [
         ("info nowhere.safetensors", "No such file"),
-        ("info wine.csv", "is no model of lhtree"),
+        ("info wine.csv", "cannot be loaded as a model"),
         ("predict wine.safetensors nowhere.csv", "No such file"),
         ("fit wine.csv --target cultivar -o . ", "directory"),
         ("fit wine.csv --target cultivar -o x --set beta=2", "beta must be a number from 0 to 1"),
@@ -485,7 +485,7 @@ def test_ctrl_c_ends_within_a_second_and_leaves_no_file(tmp_path):
         os.close(writer)
 
 
-def test_a_reader_that_leaves_early_is_no_error():
+def test_a_reader_that_leaves_early_is_not_an_error():
     process = start("predict", "wine.safetensors", "wine.csv", stdout=subprocess.PIPE)
     process.stdout.close()
     process.wait(timeout=60)

@@ -240,7 +240,7 @@ def test_a_hyphen_is_a_file_where_it_is_not_standard_input(inputs, monkeypatch, 
 
 
 @pytest.mark.parametrize("stream", [None, "closed"])
-def test_a_missing_standard_stream_is_no_file(stream, inputs, monkeypatch, capsys):
+def test_a_missing_standard_stream_is_not_a_file(stream, inputs, monkeypatch, capsys):
     if stream == "closed":
         with Path("d.csv").open() as stream:
             pass
@@ -251,7 +251,7 @@ def test_a_missing_standard_stream_is_no_file(stream, inputs, monkeypatch, capsy
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="devices have no paths there")
-def test_devices_and_pipes_are_no_inputs_to_protect(inputs):
+def test_devices_and_pipes_need_no_protection(inputs):
     done = run_in_shell("predict m.safetensors d.csv -o /dev/stdout > x.csv")
     assert done.returncode == 0, done.stderr
     assert len(pd.read_csv("x.csv")) == 178
@@ -259,7 +259,7 @@ def test_devices_and_pipes_are_no_inputs_to_protect(inputs):
         ("predict m.safetensors d.csv -o /dev/stdout | cat; exit 1", "No such file"),
         ("predict m.safetensors - -o /dev/null < /dev/null", "standard input is empty"),
         ("predict m.safetensors /dev/null -o /dev/null", "/dev/null is empty"),
-        ("predict m.safetensors d.csv -o /dev/null", "Is no regular file"),
+        ("predict m.safetensors d.csv -o /dev/null", "Is not a regular file"),
     ]:
         done = run_in_shell(line)
         assert done.returncode == 1

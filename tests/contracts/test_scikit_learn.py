@@ -24,7 +24,7 @@ def expected_failures(estimator):
         LHForestClassifier(),
         LHForestClassifier(max_samples=1.0),
         LHForestClassifier(preset="paper", voting="margin", max_samples=1.0, beta=0.8),
-        LHTClassifier(contrast="fisher", threshold="gini"),
+        LHTClassifier(contrast="fisher", criterion="gini"),
     ],
     expected_failed_checks=expected_failures,
 )

@@ -17,7 +17,7 @@ from lhtree.dask import cuts  # noqa: E402
 ROW_LIMIT = 50  # forces nodes to grow in rounds
 
 
-# A slow disk or a crowded machine makes distributed warn, which is no failure.
+# distributed warns on a slow disk or a busy machine, which is not a failure.
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning:distributed")
 
 

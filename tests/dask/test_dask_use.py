@@ -1,4 +1,4 @@
-"""Classifiers of a cluster in use: collections, answers, bad input, workers that die."""
+"""Classifiers of a cluster in use: collections, predictions, bad input, workers that die."""
 
 import os
 import signal
@@ -21,12 +21,12 @@ dd = pytest.importorskip("dask.dataframe")
 distributed = pytest.importorskip("distributed")
 
 from lhtree import dask as ld  # noqa: E402
-from lhtree.dask import classifier, passes, rounds  # noqa: E402
+from lhtree.dask import estimators, passes, rounds  # noqa: E402
 
 PARAMETERS = {"n_estimators": 2, "max_depth": 2, "random_state": 0, "standardize": False}
 
 
-# A slow disk or a crowded machine makes distributed warn, which is no failure.
+# distributed warns on a slow disk or a busy machine, which is not a failure.
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning:distributed")
 
 
@@ -67,19 +67,19 @@ def test_defaults_are_those_of_the_local_classifiers():
 
 
 @pytest.mark.parametrize("method", ["predict", "predict_proba", "apply"])
-def test_answers_are_lazy_and_those_of_the_local_model(fitted, table, method):
+def test_predictions_are_lazy_and_those_of_the_local_model(fitted, table, method):
     model, local = fitted
     X = np.concatenate([table[0], table[0][:1]])
     lazy = getattr(model, method)(da.from_array(X, ((200, 0, 41), -1)))
     assert isinstance(lazy, da.Array)
-    answer = getattr(local, method)(X)
-    assert lazy.shape == answer.shape
-    assert lazy.dtype == answer.dtype
-    np.testing.assert_array_equal(lazy.compute(), answer)
-    np.testing.assert_array_equal(getattr(model, method)(X), answer)
+    expected = getattr(local, method)(X)
+    assert lazy.shape == expected.shape
+    assert lazy.dtype == expected.dtype
+    np.testing.assert_array_equal(lazy.compute(), expected)
+    np.testing.assert_array_equal(getattr(model, method)(X), expected)
 
 
-def test_dataframes_give_the_model_and_the_answers_of_arrays(client, fitted, table):
+def test_dataframes_give_the_model_and_the_predictions_of_arrays(client, fitted, table):
     X, y = table
     names = list("abcde")
     frame = dd.from_pandas(pd.DataFrame(X, columns=names), npartitions=3)
@@ -108,7 +108,7 @@ def test_it_works_in_a_pipeline_after_preprocessing(client, table):
     np.testing.assert_array_equal(pipeline.predict(X).compute(), local.predict(2 * table[0]))
 
 
-def test_a_single_class_is_answered_constantly(client, table):
+def test_a_single_class_is_always_predicted(client, table):
     X, y = spread(table[0], np.zeros(len(table[0]), dtype=int))
     model = ld.LHTClassifier().fit(X, y)
     assert set(model.predict(X).compute()) == {0}
@@ -184,17 +184,19 @@ def test_bad_input_gets_a_clear_sentence(client, table, kind):
     assert not hasattr(model, "n_features_in_")
 
 
-@pytest.mark.parametrize("name", sorted(classifier.REFUSED))
-def test_what_is_not_there_is_refused_before_any_task_runs(client, table, name, monkeypatch):
+@pytest.mark.parametrize("name", sorted(estimators.REFUSED))
+def test_parameters_without_support_are_refused_before_any_task_runs(
+    client, table, name, monkeypatch
+):
     values = {"warm_start": True, "oob_score": True, "calibration": "oob"}
-    monkeypatch.setattr(classifier, "Cluster", None)
+    monkeypatch.setattr(estimators, "Cluster", None)
     model = ld.LHForestClassifier(**{name: values.get(name, [0])})
     with pytest.raises(ValueError, match=f"{name}=.* is not there on a cluster; leave it") as info:
         model.fit(*spread(*table))
     assert str(info.value).count(".") == 1
 
 
-def test_auto_adds_the_members_of_a_local_fit(client, table):
+def test_auto_adds_the_estimators_of_a_local_fit(client, table):
     parameters = {
         "n_estimators": "auto", "max_estimators": 70, "max_depth": 2, "random_state": 0,
         "standardize": False,
@@ -214,17 +216,17 @@ def test_small_trees_are_grown_where_their_rows_fit_on_one_worker(client, table)
     np.testing.assert_array_equal(model.forest_.threshold, local.forest_.threshold)
 
 
-def test_what_a_partition_tells_of_itself_holds_no_row():
+def test_the_survey_of_a_partition_holds_no_row():
     rng = np.random.default_rng(0)
     X, weight = rng.normal(5.0, 1.0, (30, 4)), rng.integers(0, 3, 30).astype(float)
     survey = passes.survey(X, np.arange(30) % 3, weight)
-    told = [np.asarray(value) for value in survey if np.shape(value) == (4,)]
-    assert len(told) == 3  # least, largest and mean values
-    assert not any((value == X).all(axis=1).any() for value in told)
+    by_column = [np.asarray(value) for value in survey if np.shape(value) == (4,)]
+    assert len(by_column) == 3  # least, largest and mean values
+    assert not any((value == X).all(axis=1).any() for value in by_column)
     np.testing.assert_allclose(survey.mean, np.average(X, axis=0, weights=weight))
 
 
-def test_without_a_client_it_says_so(table):
+def test_a_fit_without_a_client_is_refused(table):
     code = (
         "import dask.array as da, lhtree.dask as ld\n"
         "X = da.zeros((4, 2), chunks=(2, 2)); y = da.zeros(4, chunks=2, dtype=int)\n"

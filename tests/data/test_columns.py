@@ -11,9 +11,14 @@ from sklearn.base import clone
 
 import lhtree
 from lhtree import LHForestClassifier, LHTClassifier
-from lhtree.data.columns import Category, Columns
+from lhtree.data import frames
+from lhtree.data.columns import COLUMNS_AT_ONCE, ROWS_AT_ONCE, Category, Columns
+from lhtree.explain import explain_rows, nearest_counterfactual
 
 pd = pytest.importorskip("pandas")
+pl = pytest.importorskip("polars")
+pa = pytest.importorskip("pyarrow")
+nw = pytest.importorskip("narwhals.stable.v2")
 
 COLOURS = ["red", "green", "blue", None]
 
@@ -41,6 +46,56 @@ def encode_by_hand(frame):
 # Before pandas 3 "str" made the text "nan" of a missing value.
 TEXT = "str" if int(pd.__version__.split(".")[0]) >= 3 else "string"
 
+
+def to_arrow(frame, **types):
+    """Return a table of pyarrow in which some columns have other types."""
+    table = pa.Table.from_pandas(frame, preserve_index=False)
+    for name, dtype in types.items():
+        place = table.column_names.index(name)
+        table = table.set_column(place, name, table[name].cast(dtype))
+    return table
+
+
+def to_views(frame):
+    """Return a table of pyarrow with views of text, which newer versions can cast."""
+    try:
+        return to_arrow(frame, colour=pa.string_view())
+    except pa.ArrowNotImplementedError:
+        pytest.skip("this version of pyarrow cannot cast text to views")
+
+
+def to_chunks(frame):
+    """Return a table of pyarrow whose chunks have dictionaries of their own."""
+    parts = frame[:50], frame[50:51], frame[51:]
+    return pa.concat_tables([to_arrow(part, colour=TEXT_OF_ARROW) for part in parts])
+
+
+TEXT_OF_ARROW = pa.dictionary(pa.int32(), pa.string())
+FORMS = {
+    "pandas": lambda frame: frame,
+    "pandas with types of Arrow": lambda frame: to_arrow(frame, size=pa.string()).to_pandas(
+        types_mapper=pd.ArrowDtype
+    ),
+    "pandas with a dictionary of Arrow": lambda frame: to_arrow(
+        frame, colour=TEXT_OF_ARROW
+    ).to_pandas(types_mapper=pd.ArrowDtype),
+    "polars": lambda frame: pl.from_pandas(frame),
+    "polars with categories": lambda frame: pl.from_pandas(frame).with_columns(
+        pl.col("colour").cast(pl.Categorical), pl.col("size").cast(pl.Enum(["L", "S", "M"]))
+    ),
+    "pyarrow": to_arrow,
+    "pyarrow with plain text": lambda frame: to_arrow(frame, size=pa.string()),
+    "pyarrow with large text": lambda frame: to_arrow(frame, colour=pa.large_string()),
+    "pyarrow with a dictionary": lambda frame: to_arrow(frame, colour=TEXT_OF_ARROW),
+    "pyarrow in chunks": to_chunks,
+    "pyarrow batch": lambda frame: to_arrow(frame).combine_chunks().to_batches()[0],
+    "pyarrow with views": to_views,
+    "pandas with views": lambda frame: frame.assign(
+        colour=pd.array(frame["colour"], dtype=pd.ArrowDtype(pa.string_view()))
+    ),
+    "narwhals": lambda frame: nw.from_native(pl.from_pandas(frame)),
+}
+
 MODELS = [
     LHTClassifier(),
     LHForestClassifier(5, random_state=0),
@@ -66,7 +121,7 @@ def test_indicators_keep_their_units_in_a_contrast_of_means():
     frame, y = make_frame()
     forest = LHTClassifier().fit(frame, y).forest_
     assert_array_equal(forest.column_mean[[1, 2, 3, 5, 6, 7]], 0)
-    assert_array_equal(forest.column_deviation[[1, 2, 3, 5, 6, 7]], 1)
+    assert_array_equal(forest.column_std[[1, 2, 3, 5, 6, 7]], 1)
     assert_allclose(forest.column_mean[[0, 4]], encode_by_hand(frame).mean()[["age", "is_new"]])
 
 
@@ -78,8 +133,8 @@ def test_indicators_keep_their_units_in_a_contrast_of_means():
 def test_a_frame_gives_the_model_of_its_indicators_by_hand(model):
     frame, y = make_frame()
     by_hand = encode_by_hand(frame).to_numpy()
-    share = model.fit(frame, y).predict_proba(frame)
-    assert_array_equal(share, model.fit(by_hand, y).predict_proba(by_hand))
+    proba = model.fit(frame, y).predict_proba(frame)
+    assert_array_equal(proba, model.fit(by_hand, y).predict_proba(by_hand))
 
 
 @pytest.mark.parametrize(
@@ -90,12 +145,8 @@ def test_a_frame_gives_the_model_of_its_indicators_by_hand(model):
         lambda frame: frame.astype({"colour": TEXT, "size": "object", "is_new": "boolean"}),
         lambda frame: frame.astype({"age": "Float64", "is_new": "Int64"}),
         lambda frame: frame.astype({"age": object, "is_new": np.int8}),
-        lambda frame: pytest.importorskip("polars").from_pandas(frame),
-        lambda frame: pytest.importorskip("polars").from_pandas(frame).with_columns(
-            pytest.importorskip("polars").col("colour").cast(pytest.importorskip("polars").Categorical),
-        ),
     ],
-)  # fmt: skip
+)
 def test_the_type_of_a_frame_makes_no_difference(change):
     frame, y = make_frame()
     model = LHForestClassifier(3, random_state=0).fit(frame, y)
@@ -103,6 +154,41 @@ def test_the_type_of_a_frame_makes_no_difference(change):
     assert_array_equal(other.predict_proba(change(frame)), model.predict_proba(frame))
     assert other.column_names_ == model.column_names_
     assert_array_equal(model.encode_rows(change(frame)), model.encode_rows(frame))
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_all_libraries_give_the_same_model(form):
+    frame, y = make_frame()
+    X = FORMS[form](frame)
+    model = LHForestClassifier(3, random_state=0).fit(frame, y)
+    other = clone(model).fit(X, y)
+    assert other.columns_ == model.columns_
+    assert_array_equal(other.feature_names_in_, model.feature_names_in_)
+    assert other.n_features_in_ == 4
+    for name in ("value", "threshold", "weight"):
+        assert_array_equal(getattr(other.forest_, name), getattr(model.forest_, name))
+    for rows in (frame, X, pl.from_pandas(frame), to_arrow(frame)):  # of another library, too
+        assert_array_equal(other.predict_proba(rows), model.predict_proba(frame))
+    assert_array_equal(model.encode_rows(X), model.encode_rows(frame))
+    if form == "pandas with views":
+        return  # pyarrow cannot take rows of them
+    some = frames.take_rows(X, np.array([7, 3, 200]))
+    assert_array_equal(model.encode_rows(some), model.encode_rows(frame.iloc[[7, 3, 200]]))
+
+
+@pytest.mark.parametrize("form", ["pandas", "polars", "pyarrow", "pyarrow batch"])
+def test_explanations_take_rows_of_all_libraries(form):
+    frame, y = make_frame()
+    model = LHForestClassifier(3, random_state=0).fit(frame, y)
+    X = FORMS[form](frame)
+    assert_array_equal(explain_rows(model, X).vote, explain_rows(model, frame).vote)
+    place = np.flatnonzero((frame["size"] != "L") & (frame["colour"] != "red") & (y == 0))[:1]
+    row = frames.take_rows(X, place)
+    found = nearest_counterfactual(model, row)
+    wanted = nearest_counterfactual(model, frame.iloc[place])
+    assert isinstance(found.x, type(row))
+    assert_array_equal(model.encode_rows(found.x), model.encode_rows(wanted.x))
+    assert model.predict(found.x) == found.prediction != model.predict(row)
 
 
 def test_unknown_and_missing_categories_have_no_indicator():
@@ -164,21 +250,19 @@ def test_the_rarest_categories_share_an_indicator():
     assert len(LHTClassifier(max_categories=None).fit(frame, y).column_names_) == 5
 
 
-@pytest.mark.parametrize("as_polars", [False, True])
-def test_categories_of_weight_zero_are_absent(as_polars):
+@pytest.mark.parametrize("form", ["pandas", "polars", "pyarrow", "pyarrow with views"])
+def test_categories_of_weight_zero_are_absent(form):
     frame, y = make_frame()
     weight = np.where(frame["colour"] == "green", 0, np.arange(240) % 3)
     kept = frame[weight > 0]
-    rows, kept_rows = frame, kept
-    if as_polars:
-        rows, kept_rows = map(pytest.importorskip("polars").from_pandas, (frame, kept))
+    rows, kept_rows = FORMS[form](frame), FORMS[form](kept)
     for model in (LHTClassifier(), LHForestClassifier(3, random_state=0)):
         a = clone(model).fit(rows, y, sample_weight=weight)
         b = clone(model).fit(kept_rows, y[weight > 0], sample_weight=weight[weight > 0])
         assert "colour=green" not in a.column_names_
         assert a.columns_ == b.columns_
         assert_array_equal(a.forest_.column_mean, b.forest_.column_mean)
-        assert_array_equal(a.forest_.column_deviation, b.forest_.column_deviation)
+        assert_array_equal(a.forest_.column_std, b.forest_.column_std)
         assert_array_equal(a.predict_proba(rows), b.predict_proba(rows))
 
 
@@ -243,13 +327,149 @@ def test_other_types_get_a_sentence(values, message):
     assert vars(model) == vars(LHTClassifier())
 
 
-def test_other_types_of_polars_get_a_sentence():
-    pl = pytest.importorskip("polars")
-    frame = pl.DataFrame({"when": pl.Series(range(20)).cast(pl.Datetime)})
-    with pytest.raises(ValueError, match="has the type Datetime"):
-        LHTClassifier().fit(frame, np.arange(20) % 2)
-    empty = pl.DataFrame({"x": np.arange(20.0), "none": [None] * 20, "is": [True, False] * 10})
-    assert LHTClassifier().fit(empty, np.arange(20) % 2).score(empty, np.arange(20) % 2) == 1
+@pytest.mark.parametrize(
+    ("column", "message"),
+    [
+        (pl.Series(range(20)).cast(pl.Datetime), "has the type Datetime"),
+        (pl.Series(range(20)).cast(pl.Duration), "has the type Duration"),
+        (pl.Series([[1]] * 20), "has the type List"),
+        (pl.Series([{"a": 1}] * 20), "has the type Struct"),
+        (pl.Series([b"a"] * 20), "has the type Binary"),
+        (pl.Series([object()] * 20, dtype=pl.Object), "has the type Object"),
+        (pa.array([1] * 20, pa.timestamp("s")), "has the type timestamp"),
+        (pa.array([1] * 20, pa.duration("s")), "has the type duration"),
+        (pa.array([[1]] * 20), "has the type list<"),
+        (pa.array([{"a": 1}] * 20), "has the type struct<a: int64> in the column 'when'"),
+        (pa.array([b"a"] * 20), "has the type binary"),
+        (pa.array([[("a", 1)]] * 20, pa.map_(pa.string(), pa.int64())), "has the type map<"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else type(value).__module__,
+)
+def test_other_types_of_other_libraries_get_a_sentence(column, message):
+    make = pl.DataFrame if isinstance(column, pl.Series) else pa.table
+    with pytest.raises(ValueError, match=message):
+        LHTClassifier().fit(make({"when": column}), np.arange(20) % 2)
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        pd.DataFrame({"v": [[1], [2]] * 10}),
+        pa.table({"v": [[1], [2]] * 10}),
+        pa.table({"v": [[1], [2]] * 10}).to_pandas(types_mapper=pd.ArrowDtype),
+    ],
+    ids=["pandas", "pyarrow", "types of Arrow"],
+)
+def test_lists_are_not_categories(frame):
+    model = LHTClassifier(categorical_features=["v"])
+    with pytest.raises(ValueError, match="in the column 'v', whose values cannot be categories"):
+        model.fit(frame, np.arange(20) % 2)
+
+
+NOTHING = {
+    "polars": pl.DataFrame({"x": np.arange(20.0), "none": [None] * 20, "is": [True, None] * 10}),
+    "pyarrow": pa.table({"x": np.arange(20.0), "none": pa.nulls(20), "is": [True, None] * 10}),
+}
+NOTHING["types of Arrow"] = NOTHING["pyarrow"].to_pandas(types_mapper=pd.ArrowDtype)
+
+
+@pytest.mark.parametrize("name", NOTHING)
+def test_null_columns_are_numbers_that_are_missing(name):
+    frame, y = NOTHING[name], np.arange(20) > 9
+    model = LHTClassifier().fit(frame, y)
+    wanted = np.column_stack([np.arange(20.0), np.full(20, np.nan), [1.0, np.nan] * 10])
+    assert_array_equal(model.encode_rows(frame), wanted)
+    assert model.score(frame, y) == 1
+    model = LHTClassifier(categorical_features=["none"]).fit(frame, y)
+    assert model.column_names_ == ["x", "none=(others)", "is"]
+
+
+def test_dictionaries_of_arrow_may_hold_numbers_gaps_and_copies():
+    place = pa.array([0, 1, 2, 3, None] * 4, pa.uint8())
+    codes = pa.DictionaryArray.from_arrays(place, pa.array([30, 1, None, 30]))
+    frame = pa.table({"code": codes})
+    model = LHTClassifier().fit(frame, np.arange(20) % 2)
+    assert model.columns_.categories == (Category(0, (1, 30)),)
+    assert_array_equal(model.encode_rows(frame)[:5], [[0, 1], [1, 0], [0, 0], [0, 1], [0, 0]])
+
+
+@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, pa.table])
+def test_numbers_of_all_libraries_can_be_categories(make):
+    values = {"code": [3, None, 1], "size": [0.5, None, -1.0], "is": [True, None, False]}
+    columns = {name: pa.array(list(each) * 10) for name, each in values.items()}
+    if make is pd.DataFrame:
+        frame = pa.table(columns).to_pandas(types_mapper=pd.ArrowDtype)
+    else:
+        frame = make({name: each.to_pylist() for name, each in columns.items()})
+    model = LHTClassifier(categorical_features=[0, 1, 2]).fit(frame, np.arange(30) % 2)
+    categories = [each.values for each in model.columns_.categories]
+    assert categories == [(1, 3), (-1.0, 0.5), (False, True)]
+    assert [type(each[0]) for each in categories] == [int, float, bool]
+    wanted = [[0, 1, 0, 1, 0, 1], [0] * 6, [1, 0, 1, 0, 1, 0]]
+    assert_array_equal(model.encode_rows(frame)[:3], wanted)
+
+
+def test_missing_floats_are_not_categories():
+    values = [1.5, np.nan, None, 2.5] * 5
+    for frame in (pl.DataFrame({"v": values}, strict=False), pa.table({"v": values})):
+        model = LHTClassifier(categorical_features=["v"]).fit(frame, np.arange(20) % 2)
+        assert model.column_names_ == ["v=1.5", "v=2.5"]
+        assert_array_equal(model.encode_rows(frame)[:4], [[1, 0], [0, 0], [0, 0], [0, 1]])
+
+
+def test_numbers_are_read_alike_by_all_libraries():
+    n = ROWS_AT_ONCE + 100
+    rng = np.random.default_rng(0)
+    columns: dict[str, np.ndarray] = {
+        f"x{j}": rng.normal(size=n) for j in range(COLUMNS_AT_ONCE + 8)
+    }
+    columns["large"] = rng.integers(2**60, 2**62, n)  # not all of them are floats
+    columns["small"] = rng.integers(0, 9, n).astype(np.uint8)
+    columns["half"] = rng.normal(size=n).astype(np.float16)
+    columns["single"] = rng.normal(size=n).astype(np.float32)
+    table = np.column_stack([column.astype(float) for column in columns.values()])
+    model = LHTClassifier().fit(pd.DataFrame(columns), columns["x0"] > 0)
+    arrow = pa.table(columns)
+    for frame in (arrow, arrow.to_pandas(types_mapper=pd.ArrowDtype)):
+        assert_array_equal(model.encode_rows(frame), table)
+    plain = arrow.drop_columns(["half"])  # which polars has only in newer versions
+    model = LHTClassifier().fit(plain, columns["x0"] > 0)
+    assert_array_equal(model.encode_rows(pl.from_arrow(plain)), np.delete(table, -2, axis=1))
+
+
+def test_lazy_frames_are_refused():
+    frame, y = make_frame()
+    duckdb = pytest.importorskip("duckdb")
+    for lazy, method in (
+        (pl.from_pandas(frame).lazy(), "collect"),
+        (nw.from_native(frame).lazy(), "collect"),
+        (duckdb.from_arrow(to_arrow(frame)), "fetch_arrow_table"),
+    ):
+        with pytest.raises(TypeError, match=rf"must be in memory, got .*; call its {method}\(\)"):
+            LHTClassifier().fit(lazy, y)
+
+
+def test_names_are_checked_in_all_libraries():
+    frame, y = make_frame()
+    model = LHTClassifier().fit(to_arrow(frame), y)
+    for rows in (to_arrow(frame), pl.from_pandas(frame)):
+        with pytest.raises(ValueError, match="must be in the same order"):
+            model.predict(rows.select(["colour", "age", "is_new", "size"]))
+        with pytest.raises(ValueError, match="Feature names seen at fit time, yet now missing"):
+            model.predict(rows.select(["age", "colour"]))
+    twice = pa.table([frame["age"], frame["age"]], names=["age", "age"])
+    with pytest.raises(ValueError, match="unique column names"):
+        LHTClassifier().fit(twice, y)
+
+
+def test_scikit_learn_without_narwhals_reads_names_by_a_protocol(monkeypatch):
+    monkeypatch.setattr(frames, "validation", object())
+    frame, _ = make_frame()
+    for form in ("polars", "pyarrow", "pyarrow batch"):
+        shown = frames.show_names(FORMS[form](frame))
+        assert shown.shape == frame.shape
+        assert shown.__dataframe__().column_names() == list(frame.columns)
+    assert frames.show_names(frame) is frame
 
 
 def test_decimals_and_empty_columns_are_numbers():
@@ -279,13 +499,13 @@ def test_columns_are_checked_by_name():
 @pytest.mark.parametrize(
     ("value", "message"),
     [
-        ("auto", "'auto' is no such word"),
-        ([7], "7 is no position from 0 to 3"),
-        (["weight"], "'weight' is no column of X"),
-        ([True, False], "has not one entry for each of 4 columns"),
+        ("auto", "'auto' is not one of these"),
+        ([7], "7 is not a position from 0 to 3"),
+        (["weight"], "'weight' is not a column of X"),
+        ([True, False], "does not have one entry for each of the 4 columns"),
         ([1.5], "1.5 is neither a name nor a position"),
-        ([[1, 2]], "is no list"),
-        (3, "3 is no list"),
+        ([[1, 2]], "is not a list"),
+        (3, "3 is not a list"),
     ],
 )
 def test_wrong_categorical_features(value, message):

@@ -43,7 +43,7 @@ def test_one_weight_for_all_is_none(blobs, value):
         assert_same_model(a, b)
 
 
-def test_shares_count_weighted_rows(blobs):
+def test_fractions_count_weighted_rows(blobs):
     X, y = blobs
     model = LHTClassifier(min_samples_split=0.1, standardize=False)
     copies = np.repeat(np.arange(300), 3)
@@ -74,8 +74,8 @@ def test_class_weight_multiplies_sample_weight(blobs):
     factor = {0: 1, 1: 2, 2: 5}
     a = LHTClassifier(class_weight=factor).fit(X, y, sample_weight=weight)
     b = LHTClassifier(standardize=False)
-    mean, deviation = reference.standardization(X, weight.astype(float))
-    Z = (X - mean) / deviation  # class weights leave the units alone
+    mean, std = reference.standardization(X, weight.astype(float))
+    Z = (X - mean) / std  # class weights leave the units alone
     b.fit(Z, y, sample_weight=weight * np.array([1, 2, 5])[y])
     assert_array_equal(a.forest_.left, b.forest_.left)
     assert_allclose(a.forest_.weight_sum, b.forest_.weight_sum)
@@ -85,7 +85,7 @@ def test_balanced_classes_weigh_alike(blobs):
     X, y = blobs
     X, y = X[80:], y[80:]  # 20, 100, 100 rows
     tree = LHTClassifier(class_weight="balanced").fit(X, y).trees_[0]
-    assert_allclose(tree.share[0], 1 / 3)
+    assert_allclose(tree.value[0], 1 / 3)
     assert_allclose(tree.weight_sum[0], 220)
     model = LHForestClassifier(3, class_weight="balanced_subsample", random_state=0).fit(X, y)
-    assert_allclose([tree.share[0] for tree in model.trees_], 1 / 3)
+    assert_allclose([tree.value[0] for tree in model.trees_], 1 / 3)

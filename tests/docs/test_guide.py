@@ -1,4 +1,4 @@
-"""The pages of the documentation: programs print what is shown, links and lists are complete."""
+"""The documentation pages: programs print what is shown, links and lists are complete."""
 
 import contextlib
 import importlib

@@ -20,31 +20,37 @@ import tables
 from forests import assert_same_model
 from lhtree import LHForestClassifier, LHTClassifier, check_forest
 
+# A single tree per class is a forest of one estimator on all rows.
+PARAMS_OF_A_TREE = {
+    "n_estimators": 1, "max_samples": None, "bootstrap": False, "voting": "membership",
+    "random_state": 0,
+}  # fmt: skip
+
 
 def predict_by_reference(model, X, y, sample_weight=None):
-    """Fit and answer with the reference, from the model's parameters."""
-    classes, code = np.unique(y, return_inverse=True)
+    """Fit and predict with the reference, from the model's parameters."""
+    classes, y_encoded = np.unique(y, return_inverse=True)
     weight = np.ones(len(X)) if sample_weight is None else reference.resolve_weight(sample_weight)
-    mean, deviation = reference.standardization(X, weight)
-    Z = (X - mean) / deviation
-    t = model.n_estimators
-    n_draws = len(X) if model.max_samples is None else round(model.max_samples * len(X))
-    seed = np.random.RandomState(model.random_state).randint(2**31 - 1)
-    trees, targets = [], []
+    mean, std = reference.standardization(X, weight)
+    Z = (X - mean) / std
+    own = PARAMS_OF_A_TREE | model.get_params()
+    t, max_samples = own["n_estimators"], own["max_samples"]
+    n_draws = len(X) if max_samples is None else round(max_samples * len(X))
+    seed = np.random.RandomState(own["random_state"]).randint(2**31 - 1)
+    trees, positive_class = [], []
     for i in range(t):
         beta = model.beta if t == 1 else model.beta * i / t
-        rules = reference.Rules(
+        params = reference.Params(
             alpha=model.alpha, beta=beta, gamma=model.gamma,
             min_samples_split=model.min_samples_split, max_depth=model.max_depth,
         )  # fmt: skip
-        rows, count = reference.draw_rows(seed, i, len(X), n_draws, model.bootstrap)
+        rows, count = reference.draw_rows(seed, i, len(X), n_draws, own["bootstrap"])
         for k in [1] if len(classes) == 2 else range(len(classes)):
             key = reference.tree_key(seed, i, k)
-            trees.append(
-                reference.grow(Z[rows], code[rows] == k, weight[rows] * count, rules, key)
-            )
-            targets.append(k)
-    proba = reference.predict_proba(trees, targets, Z, len(classes), model.voting)
+            is_positive = y_encoded[rows] == k
+            trees.append(reference.grow(Z[rows], is_positive, weight[rows] * count, params, key))
+            positive_class.append(k)
+    proba = reference.predict_proba(trees, positive_class, Z, len(classes), own["voting"])
     return proba, reference.importances(trees, X.shape[1])
 
 
@@ -84,8 +90,8 @@ def test_single_trees_with_weights_are_the_reference(blobs, kind):
     st.booleans(),
 )
 def test_probabilities_are_probabilities(table, n_classes, voting, bootstrap):
-    X, is_target = table
-    y = (np.arange(len(X)) * 7 + is_target) % n_classes
+    X, is_positive = table
+    y = (np.arange(len(X)) * 7 + is_positive) % n_classes
     model = LHForestClassifier(3, voting=voting, bootstrap=bootstrap, random_state=0).fit(X, y)
     check_forest(model.forest_)
     for rows in (X, -2.5 * X, X * 1e300, X * -1e-300):
@@ -99,10 +105,10 @@ def test_probabilities_are_probabilities(table, n_classes, voting, bootstrap):
 @settings(max_examples=60)
 @given(tables.real_tables(), st.sampled_from([1, 3]), tables.weights)
 def test_training_rows_reach_the_leaves_they_grew(table, n_estimators, kind):
-    X, is_target = table
+    X, is_positive = table
     weight = tables.make_weight(kind, len(X))
     model = LHForestClassifier(n_estimators, max_samples=None, random_state=0)
-    model.fit(X, is_target, sample_weight=weight)
+    model.fit(X, is_positive, sample_weight=weight)
     leaf = model.apply(X)
     assert leaf.shape == (len(X), len(model.trees_))
     for k, tree in enumerate(model.trees_):
@@ -113,11 +119,11 @@ def test_training_rows_reach_the_leaves_they_grew(table, n_estimators, kind):
 @settings(max_examples=40)
 @given(tables.real_tables(), st.integers(0, 3), st.booleans())
 def test_threads_and_dtype_change_nothing(table, seed, standardize):
-    X, is_target = table
+    X, is_positive = table
     X32 = np.clip(X, -1e30, 1e30).astype(np.float32)
     common = {"beta": 0.5, "random_state": seed, "standardize": standardize}
-    one = LHForestClassifier(5, n_jobs=1, **common).fit(X32, is_target)
-    two = LHForestClassifier(5, n_jobs=2, **common).fit(X32.astype(float), is_target)
+    one = LHForestClassifier(5, n_jobs=1, **common).fit(X32, is_positive)
+    two = LHForestClassifier(5, n_jobs=2, **common).fit(X32.astype(float), is_positive)
     assert_same_model(one, two)
     assert_array_equal(one.predict_proba(X32), two.predict_proba(X32.astype(float)))
 
@@ -153,13 +159,13 @@ def test_an_offset_of_1e8_changes_nothing():
         assert_array_equal(a.n_samples, b.n_samples)
 
 
-def test_warm_start_keeps_old_members_and_draws_new_ones(blobs):
+def test_warm_start_keeps_old_estimators_and_adds_new_ones(blobs):
     X, y = blobs
     model = LHForestClassifier(3, beta=0.6, warm_start=True, oob_score=True, random_state=0)
-    with pytest.warns(UserWarning, match="seen by every member"):
+    with pytest.warns(UserWarning, match="drawn by every estimator"):
         model.fit(X, y)
     old = model.forest_
-    with pytest.warns(UserWarning, match="seen by every member"):
+    with pytest.warns(UserWarning, match="drawn by every estimator"):
         model.set_params(n_estimators=5).fit(X, y)
     whole = LHForestClassifier(5, beta=0.6, random_state=0).fit(X, y)
     n_old = len(old.left)
@@ -173,7 +179,7 @@ def test_warm_start_keeps_old_members_and_draws_new_ones(blobs):
         model.fit(X, y)
     with pytest.raises(ValueError, match="n_estimators=2 must be at least 5"):
         model.set_params(n_estimators=2).fit(X, y)
-    with pytest.raises(ValueError, match="standardize=False differs from the members"):
+    with pytest.raises(ValueError, match="standardize=False differs from the estimators"):
         clone_with_fit(model, standardize=False, n_estimators=6).fit(X, y)
     with pytest.raises(ValueError, match="warm_start=True needs the draws"):
         model.set_params(n_estimators=6).fit(X[:250], y[:250])
@@ -193,7 +199,7 @@ def test_random_state_none_differs_and_int_repeats(blobs):
     assert_same_model(*(LHForestClassifier(3, random_state=9).fit(X, y) for _ in range(2)))
 
 
-def test_member_betas_follow_the_papers_schedule(blobs):
+def test_the_betas_of_estimators_follow_the_papers_schedule(blobs):
     X, y = blobs
     model = LHForestClassifier(4, preset="paper", beta=1.0, random_state=0).fit(X, y)
     n_terms = [len(tree.terms(0)[0]) for tree in model.trees_[::3]]
@@ -235,13 +241,13 @@ def test_labels_of_any_kind(blobs, labels, kind):
     assert model.score(X, labels[y]) == 1
 
 
-def test_one_class_is_answered_constantly():
+def test_one_class_is_always_predicted():
     for model in (LHTClassifier(), LHForestClassifier(3)):
         model.fit([[1.0], [2.0]], ["only", "only"])
         assert_array_equal(model.predict([[5.0]]), ["only"])
         assert_array_equal(model.predict_proba([[5.0]]), [[1.0]])
         assert_array_equal(model.feature_importances_, [0.0])
-        assert (model.get_depth(), model.get_n_leaves()) == (0, model.n_estimators)
+        assert (model.get_depth(), model.get_n_leaves()) == (0, model.n_estimators_)
 
 
 def test_one_row_and_two_rows():
@@ -321,10 +327,10 @@ def test_depth_and_leaves_agree_with_the_trees(blobs):
 def test_verbose_prints_progress(blobs, capfd):
     LHForestClassifier(7, verbose=1, random_state=0).fit(*blobs)
     text = capfd.readouterr().err
-    assert "[lhtree] 7 of 7 members" in text
+    assert "[lhtree] 7 of 7 estimators" in text
 
 
-def test_scikit_learn_callbacks_hear_of_every_member(blobs):
+def test_scikit_learn_callbacks_get_every_estimator(blobs):
     pytest.importorskip("sklearn.callback", reason="scikit-learn 1.9 has callbacks")
 
     class Recorder:
@@ -346,8 +352,8 @@ def test_scikit_learn_callbacks_hear_of_every_member(blobs):
     recorder = Recorder()
     model = LHForestClassifier(3).set_callbacks(recorder)
     model.fit(*blobs)
-    expected = ["setup", "begin fit", *["begin member", "end member"] * 3, "end fit", "teardown"]
-    assert recorder.names == expected
+    steps = ["begin estimator", "end estimator"] * 3
+    assert recorder.names == ["setup", "begin fit", *steps, "end fit", "teardown"]
     recorder.names.clear()
     with pytest.raises(ValueError, match="infinity"):
         model.fit([[np.inf], [1.0]], [0, 1])

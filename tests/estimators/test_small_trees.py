@@ -1,4 +1,4 @@
-"""Trees that people read: least leaves, most leaves, and pruning."""
+"""Small trees: least rows of a leaf, most leaves, and pruning."""
 
 from dataclasses import replace
 from itertools import pairwise
@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_wine
 from sklearn.tree import DecisionTreeClassifier
 
@@ -15,44 +16,63 @@ import reference
 import tables
 from growing import assert_same_tree, grow, grow_reference
 from lhtree import LHForestClassifier, LHTClassifier, _core, check_forest
+from preconditions import Precondition
+
+# Contrasts other than "mean" round: their hyperplanes are compared elsewhere.
+ALL_PARAMS = st.one_of(
+    tables.params,
+    tables.candidate_params.map(lambda params: replace(params, contrast="mean")),
+)
 
 
 def list_cuts(tree):
-    """Return strength and impurity after each cut of a reference tree's weakest links."""
-    return reference.find_weakest(tree, np.inf)[1]
+    """Return strength and impurity after each cut of a reference tree's weakest link."""
+    return reference.cut_weakest_links(tree, np.inf)[1]
 
 
-@settings(max_examples=150)
-@given(tables.integer_tables(), tables.rules, tables.new_rules, st.booleans(), st.data())
-def test_pruned_trees_are_the_reference_bit_for_bit(table, rules, new_rules, is_new, data):
-    Z, is_target = table
-    # Contrasts of other kinds round: their planes are compared elsewhere.
-    rules = replace(new_rules, contrast="mean") if is_new else rules
-    weight = tables.make_weight("integer", len(Z))
-    strength = [cut[0] for cut in list_cuts(grow_reference(Z, is_target, weight, rules))]
-    between = [(a + b) / 2 for a, b in pairwise(strength) if b - a > 1e-9]
-    ccp_alpha = data.draw(st.sampled_from([*between, strength[-1] + 1e-9]))
-    rules = replace(rules, ccp_alpha=ccp_alpha)
-    native = grow(Z, is_target, weight, rules)
-    assert_same_tree(native, grow_reference(Z, is_target, weight, rules), exact=True)
+def test_pruned_trees_are_the_reference_bit_for_bit():
+    has_splits = Precondition()
+
+    @settings(max_examples=100)
+    @given(tables.integer_tables(), ALL_PARAMS, st.data())
+    def compare(table, params, data):
+        Z, is_positive = table
+        weight = tables.make_weight("integer", len(Z))
+        strength = [cut[0] for cut in list_cuts(grow_reference(Z, is_positive, weight, params))]
+        between = [(a + b) / 2 for a, b in pairwise(strength) if b - a > 1e-9]
+        has_splits.assume(between)
+        ccp_alpha = data.draw(st.sampled_from([*between, strength[-1] + 1e-9]))
+        params = replace(params, ccp_alpha=ccp_alpha)
+        native = grow(Z, is_positive, weight, params)
+        assert_same_tree(native, grow_reference(Z, is_positive, weight, params), exact=True)
+
+    compare()
+    has_splits.demand(n_held=100, fraction=0.2)
 
 
-@given(tables.integer_tables(max_rows=60, max_columns=3))
-def test_weak_links_are_those_of_the_reference(table):
-    Z, is_target = table
-    plain = grow_reference(Z, is_target, None, reference.Rules())
-    risk = 2 * reference.weigh_impurity(plain) / plain.weight_sum[0]
-    strength, gain = _core.find_links(plain.left.astype(np.int32), risk)
-    cuts = list_cuts(plain)
-    # One cut may swallow another of equal strength, or come after it: compare the levels.
-    ours = np.sort(strength[np.isfinite(strength)])
-    theirs = np.array([cut[0] for cut in cuts[1:]])
-    for level in theirs:
-        assert np.abs(ours - level).min(initial=np.inf) < 1e-9
-        impurity = [cut[1] for cut in cuts if cut[0] <= level + 1e-9][-1]
-        assert_allclose(cuts[0][1] + gain[strength <= level + 1e-9].sum(), impurity, atol=1e-9)
-    for level in ours:
-        assert np.abs(theirs - level).min(initial=np.inf) < 1e-9
+def test_weak_links_are_those_of_the_reference():
+    has_cuts = Precondition()
+
+    @given(tables.integer_tables(max_rows=60, max_columns=3))
+    def compare(table):
+        Z, is_positive = table
+        plain = grow_reference(Z, is_positive, None, reference.Params())
+        risk = 2 * reference.weigh_impurity(plain) / plain.weight_sum[0]
+        strength, gain = _core.list_pruning_links(plain.left.astype(np.int32), risk)
+        cuts = list_cuts(plain)
+        has_cuts.assume(len(cuts) > 1)
+        # One cut may swallow another of equal strength, or come after it: compare the levels.
+        ours = np.sort(strength[np.isfinite(strength)])
+        theirs = np.array([cut[0] for cut in cuts[1:]])
+        for level in theirs:
+            assert np.abs(ours - level).min(initial=np.inf) < 1e-9
+            impurity = [cut[1] for cut in cuts if cut[0] <= level + 1e-9][-1]
+            assert_allclose(cuts[0][1] + gain[strength <= level + 1e-9].sum(), impurity, atol=1e-9)
+        for level in ours:
+            assert np.abs(theirs - level).min(initial=np.inf) < 1e-9
+
+    compare()
+    has_cuts.demand(n_held=100, fraction=0.2)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -71,7 +91,7 @@ def test_weak_links_are_those_of_scikit_learn(seed):
     child = cart.children_left[order]
     left = np.where(child < 0, -1, place[child]).astype(np.int32)
     risk = (cart.impurity * cart.weighted_n_node_samples / 400)[order]
-    strength, gain = _core.find_links(left, risk)
+    strength, gain = _core.list_pruning_links(left, risk)
     assert_allclose(
         np.unique(strength[np.isfinite(strength)].round(12)),
         np.unique(path.ccp_alphas[1:].round(12)),
@@ -83,7 +103,7 @@ def test_links_of_a_hand_made_tree_are_cut_in_order():
     # 0 -> (1, 2), 1 -> (3, 4), 2 -> (5, 6); the links have the gains 0.1, 0.02 and 0.05.
     left = np.array([1, 3, 5, -1, -1, -1, -1], dtype=np.int32)
     risk = np.array([0.5, 0.2, 0.2, 0.1, 0.08, 0.1, 0.05])
-    strength, gain = _core.find_links(left, risk)
+    strength, gain = _core.list_pruning_links(left, risk)
     assert_allclose(strength, [0.1, 0.02, 0.05, *[np.inf] * 4])
     assert_allclose(gain[:3], [0.1, 0.02, 0.05])
 
@@ -92,7 +112,7 @@ def test_a_link_stronger_than_its_parents_goes_with_it():
     # Cutting at the root costs 0.13 for two leaves, less per leaf than cutting below it.
     left = np.array([1, 3, -1, -1, -1], dtype=np.int32)
     risk = np.array([0.43, 0.4, 0.0, 0.2, 0.1])
-    strength, gain = _core.find_links(left, risk)
+    strength, gain = _core.list_pruning_links(left, risk)
     assert_allclose(strength, [0.065, *[np.inf] * 4])
     assert_allclose(gain[0], 0.13)
 
@@ -104,19 +124,19 @@ def test_a_chain_of_many_links_is_cut_in_moments():
     left[1 : 2 * n_splits - 1 : 2] = np.arange(3, 2 * n_splits + 1, 2)
     risk = np.zeros(2 * n_splits + 1)
     risk[0], risk[1::2] = 1.0, np.linspace(1, 0, n_splits + 1)[1:]
-    strength, gain = _core.find_links(left, risk)
+    strength, gain = _core.list_pruning_links(left, risk)
     assert_allclose(gain[np.isfinite(strength)].sum(), 1.0)
 
 
 @pytest.mark.parametrize("left", [[5, -1, -1], [0, -1, -1], [2, -1, -1]])
-def test_links_of_no_tree_are_refused(left):
+def test_links_of_arrays_that_are_not_a_tree_are_refused(left):
     with pytest.raises(ValueError, match="a child is out of range"):
-        _core.find_links(np.array(left, dtype=np.int32), np.ones(3))
+        _core.list_pruning_links(np.array(left, dtype=np.int32), np.ones(3))
 
 
 MODELS = [
     LHTClassifier(),
-    LHTClassifier(contrast="standardized", threshold="gini"),
+    LHTClassifier(contrast="standardized", criterion="gini"),
     LHForestClassifier(n_estimators=4, random_state=0),
 ]
 
@@ -125,13 +145,12 @@ MODELS = [
 @pytest.mark.parametrize("least", [7, 0.05])
 def test_no_leaf_is_smaller_than_allowed(model, least):
     X, y = load_breast_cancer(return_X_y=True)
-    model.set_params(min_samples_leaf=least).fit(X, y)
+    model = clone(model).set_params(min_samples_leaf=least).fit(X, y)
     check_forest(model.forest_)
     n_least = 7 if least == 7 else np.ceil(0.05 * len(X))
     n_leaf = model.forest_.n_samples[model.forest_.left < 0]
     assert n_leaf.min() >= n_least
     assert model.score(X, y) > 0.9
-    model.set_params(min_samples_leaf=1)
 
 
 def test_rows_of_weight_count_in_leaves_like_copies():
@@ -147,25 +166,27 @@ def test_rows_of_weight_count_in_leaves_like_copies():
 @pytest.mark.parametrize("model", MODELS)
 def test_trees_have_at_most_the_leaves_allowed(model):
     X, y = load_breast_cancer(return_X_y=True)
+    model = clone(model)
     full = [tree.n_leaves for tree in model.fit(X, y).trees_]
     for most in (2, 3, 5, 10**30):
         model.set_params(max_leaf_nodes=most).fit(X, y)
         check_forest(model.forest_)
         assert [tree.n_leaves for tree in model.trees_] == [min(n, most) for n in full]
-        # A training row must reach the leaf that it was counted in.
-        leaf = model.apply(X)[:, 0]
-        if isinstance(model, LHTClassifier):
-            tree = model.trees_[0]
-            assert_array_equal(
-                np.bincount(leaf, minlength=tree.n_nodes)[tree.left < 0],
-                tree.n_samples[tree.left < 0],
-            )
-    model.set_params(max_leaf_nodes=None)
+
+
+@pytest.mark.parametrize("model", MODELS[:2])  # all rows grow their trees
+@pytest.mark.parametrize("most", [2, 3, 5])
+def test_training_rows_reach_the_leaves_of_small_trees(model, most):
+    X, y = load_breast_cancer(return_X_y=True)
+    model = clone(model).set_params(max_leaf_nodes=most).fit(X, y)
+    (tree,) = model.trees_
+    count = np.bincount(model.apply(X)[:, 0], minlength=tree.n_nodes)
+    assert_array_equal(count[tree.left < 0], tree.n_samples[tree.left < 0])
 
 
 def test_the_pruning_path_leads_from_the_full_trees_to_single_leaves():
     X, y = load_wine(return_X_y=True)
-    model = LHTClassifier(threshold="gini", contrast="standardized")
+    model = LHTClassifier(criterion="gini", contrast="standardized")
     path = model.cost_complexity_pruning_path(X, y)
     assert path.ccp_alphas[0] == 0
     assert np.all(np.diff(path.ccp_alphas) > 0)
@@ -175,7 +196,7 @@ def test_the_pruning_path_leads_from_the_full_trees_to_single_leaves():
         model.set_params(ccp_alpha=ccp_alpha * (1 + 1e-9)).fit(X, y)
         n_leaves.append(model.get_n_leaves())
         left = [
-            2 * np.sum((t.share * (1 - t.share) * t.weight_sum)[t.left < 0]) / len(X)
+            2 * np.sum((t.value * (1 - t.value) * t.weight_sum)[t.left < 0]) / len(X)
             for t in model.trees_
         ]
         assert_allclose(np.mean(left), impurity, atol=1e-12)
@@ -183,7 +204,7 @@ def test_the_pruning_path_leads_from_the_full_trees_to_single_leaves():
     assert np.all(np.diff(n_leaves) < 0)
 
 
-def test_pruned_leaves_answer_with_their_line():
+def test_pruned_leaves_output_their_line():
     X, y = load_breast_cancer(return_X_y=True)
     stump = LHTClassifier(ccp_alpha=1.0).fit(X, y)
     plain = LHTClassifier(max_depth=0).fit(X, y)

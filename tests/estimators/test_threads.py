@@ -42,7 +42,7 @@ def test_models_fit_and_predict_from_several_threads_at_once(blobs):
             assert_array_equal(proba, expected)
 
 
-def test_one_model_answers_several_threads_at_once(blobs):
+def test_one_model_predicts_for_several_threads_at_once(blobs):
     X, y = blobs
     rows = np.tile(X, (10, 1))
     model = LHForestClassifier(10, random_state=0, n_jobs=2).fit(X, y)
@@ -106,7 +106,7 @@ def test_an_exception_in_a_callback_ends_the_fit(long_fit):
             pass
 
         def on_fit_task_begin(self, estimator, context):
-            if context.task_name == "member":
+            if context.task_name == "estimator":
                 raise RuntimeError("no more")
 
         def on_fit_task_end(self, estimator, context):
@@ -118,9 +118,8 @@ def test_an_exception_in_a_callback_ends_the_fit(long_fit):
     assert time.monotonic() - start < 20  # the whole fit takes minutes
 
 
-def test_a_fit_works_after_a_fork(blobs):
-    if not hasattr(os, "fork"):
-        pytest.skip("there is no fork on this system")
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork on this system")
+def test_a_fit_works_after_a_fork():
     code = """
         import os, numpy as np
         from lhtree import LHForestClassifier
@@ -137,17 +136,18 @@ def test_a_fit_works_after_a_fork(blobs):
     subprocess.run([sys.executable, "-c", textwrap.dedent(code)], check=True, timeout=60)
 
 
+@pytest.mark.skipif(
+    platform.machine() != "x86_64" or shutil.which("gcc") is None,
+    reason="needs gcc on x86-64 to switch the mode",
+)
 def test_flushed_denormals_change_nothing(tmp_path):
     # Other libraries switch a process to flush tiny numbers to zero: next(0) is then 0.
-    compiler = shutil.which("gcc")
-    if platform.machine() != "x86_64" or compiler is None:
-        pytest.skip("needs gcc on x86-64 to switch the mode")
     source = tmp_path / "flush.c"
     source.write_text(
         "#include <xmmintrin.h>\nvoid on(void) { _mm_setcsr(_mm_getcsr() | 0x8040); }\n"
     )
     library = tmp_path / "flush.so"
-    subprocess.run([compiler, "-shared", "-fPIC", "-o", library, source], check=True)
+    subprocess.run(["gcc", "-shared", "-fPIC", "-o", library, source], check=True)
     code = f"""
         import ctypes, numpy as np
         from lhtree import LHTClassifier

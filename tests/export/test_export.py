@@ -1,4 +1,4 @@
-"""Exports: other programs give the answers of the package."""
+"""Exports: other programs predict what the package predicts."""
 
 import contextlib
 import ctypes
@@ -30,7 +30,7 @@ MODELS = {
     "paper": LHForestClassifier(5, preset="paper", beta=0.8, random_state=1),
     "margin": LHForestClassifier(3, preset="paper", voting="margin", random_state=2),
     "few columns": LHForestClassifier(3, preset="paper", max_features=2, max_depth=4),
-    "axes": LHForestClassifier(3, n_planes=0, random_state=0),
+    "axis splits": LHForestClassifier(3, n_hyperplanes=0, random_state=0),
     "calibrated": LHForestClassifier(9, max_samples=0.5, calibration="oob", random_state=0),
 }
 
@@ -45,7 +45,7 @@ def make_table(n_columns=6, n_classes=3, n_rows=240, seed=0):
 
 
 def fit(name, n_classes=3, has_missing=False, **table):
-    """Return a fitted model and rows to ask it about."""
+    """Return a fitted model and rows to predict."""
     model = clone(MODELS[name])
     if "random_state" in model.get_params():
         model.set_params(random_state=0)
@@ -85,18 +85,18 @@ def assert_onnx(model, X):
 
 @pytest.mark.parametrize("n_classes", [1, 2, 3])
 @pytest.mark.parametrize("name", MODELS)
-def test_onnx_gives_the_same_answers(name, n_classes):
+def test_onnx_gives_the_same_predictions(name, n_classes):
     assert_onnx(*fit(name, n_classes))
 
 
 @pytest.mark.parametrize("name", ["tree", "lines", "forest", "few columns", "margin"])
-def test_onnx_answers_rows_with_missing_values(name):
+def test_onnx_predicts_rows_with_missing_values(name):
     model, X = fit(name, has_missing=True, n_columns=17)
     assert_onnx(model, X)
 
 
 @pytest.mark.parametrize("n_columns", [1, 7, 8, 9, 40])
-def test_onnx_adds_in_the_order_that_is_defined(n_columns):
+def test_onnx_adds_in_the_order_of_the_package(n_columns):
     model, X = fit("paper", n_columns=n_columns, n_classes=4)
     assert_onnx(model, X)
     assert_onnx(*fit("few columns", n_columns=n_columns))
@@ -172,7 +172,7 @@ def test_onnx_writes_a_file_whole_or_not_at_all(tmp_path, monkeypatch):
     assert_array_equal(session.run(None, {"X": X})[0], model.predict(X))
     with monkeypatch.context() as patch:
         patch.setattr(lhtree.export.onnx, "MOST_BYTES", 100)
-        with pytest.raises(ValueError, match=r"take 0\.0 GiB, but a file holds at most 2; use"):
+        with pytest.raises(ValueError, match=r"takes 0\.0 GiB, but an ONNX file holds at most 2;"):
             to_onnx(model, path)
     with pytest.raises(ValueError, match="dtype must be 'float32' or 'float64', got 'int8'"):
         to_onnx(model, path, dtype="int8")
@@ -202,7 +202,7 @@ def compile_c(text, folder, level="-O2", prefix="lhtree"):
     return program
 
 
-def ask_c(program, X, n_classes):
+def predict_c(program, X, n_classes):
     pointer = ctypes.POINTER(ctypes.c_double)
     label, probability = np.empty(len(X), dtype=int), np.empty((len(X), n_classes))
     for i, row in enumerate(np.ascontiguousarray(X)):
@@ -217,7 +217,7 @@ def ask_c(program, X, n_classes):
 def test_c_gives_the_same_bits(name, n_classes, tmp_path):
     model, X = fit(name, n_classes)
     program = compile_c(to_c(model), tmp_path)
-    label, probability = ask_c(program, X, n_classes)
+    label, probability = predict_c(program, X, n_classes)
     assert_array_equal(model.classes_[label], model.predict(X))
     if name == "calibrated":  # NumPy has its own pow
         assert_allclose(probability, model.predict_proba(X), rtol=1e-14)
@@ -226,10 +226,10 @@ def test_c_gives_the_same_bits(name, n_classes, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["tree", "lines", "forest", "margin"])
-def test_c_answers_rows_with_missing_values(name, tmp_path):
+def test_c_predicts_rows_with_missing_values(name, tmp_path):
     model, X = fit(name, has_missing=True)
     assert np.isnan(X).any()
-    _, probability = ask_c(compile_c(to_c(model), tmp_path), X, 3)
+    _, probability = predict_c(compile_c(to_c(model), tmp_path), X, 3)
     assert probability.tobytes() == model.predict_proba(X).tobytes()
 
 
@@ -238,7 +238,7 @@ def test_c_adds_many_classes_as_numpy_does(n_classes, tmp_path):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(2 * n_classes, 3))
     model = LHTClassifier(max_depth=1).fit(X, np.arange(2 * n_classes) % n_classes)
-    _, probability = ask_c(compile_c(to_c(model), tmp_path), X, n_classes)
+    _, probability = predict_c(compile_c(to_c(model), tmp_path), X, n_classes)
     assert probability.tobytes() == model.predict_proba(X).tobytes()
 
 
@@ -251,7 +251,7 @@ def test_c_keeps_names_as_they_are(tmp_path):
         assert program.lhtree_class_name(k).decode() == name
     for j, name in enumerate(NASTY):
         assert program.lhtree_column_name(j).decode() == name
-    label, _ = ask_c(program, X, 4)
+    label, _ = predict_c(program, X, 4)
     assert_array_equal(model.classes_[label], model.predict(pd.DataFrame(X, columns=NASTY)))
 
 
@@ -273,7 +273,7 @@ def test_c_files_have_their_prefix_and_their_limit(tmp_path, monkeypatch):
 # ---- SQL -------------------------------------------------------------------
 
 
-def ask(database, statement, table, columns, X):
+def query(database, statement, table, columns, X):
     """Run a statement on a table of these rows; `columns` may be names or name to type."""
     quote = lhtree.export.sql.quote_name
     kinds = columns if isinstance(columns, dict) else dict.fromkeys(columns, "DOUBLE PRECISION")
@@ -282,26 +282,26 @@ def ask(database, statement, table, columns, X):
     marks = ", ".join("?" * len(kinds))
     rows = [[None if value != value else value for value in row] for row in np.asarray(X).tolist()]
     database.executemany(f"INSERT INTO {quote(table)} VALUES ({marks})", rows)
-    answer = database.execute(statement)
-    names = [column[0] for column in answer.description]
-    return names, sorted(answer.fetchall(), key=lambda row: row[0])
+    result = database.execute(statement)
+    names = [column[0] for column in result.description]
+    return names, sorted(result.fetchall(), key=lambda row: row[0])
 
 
-def ask_sqlite(statement, table, columns, X):
+def query_sqlite(statement, table, columns, X):
     with contextlib.closing(sqlite3.connect(":memory:")) as connection:
-        return ask(connection, statement, table, columns, X)
+        return query(connection, statement, table, columns, X)
 
 
-def ask_duckdb(statement, table, columns, X):
+def query_duckdb(statement, table, columns, X):
     with pytest.importorskip("duckdb").connect() as connection:
-        return ask(connection, statement, table, columns, X)
+        return query(connection, statement, table, columns, X)
 
 
-DATABASES = {"sqlite": ask_sqlite, "duckdb": ask_duckdb}
+DATABASES = {"sqlite": query_sqlite, "duckdb": query_duckdb}
 
 
-def assert_sql(ask, model, X, table="rows"):
-    names, rows = ask(to_sql(model, table), table, model.column_names_, X)
+def assert_sql(query, model, X, table="rows"):
+    names, rows = query(to_sql(model, table), table, model.column_names_, X)
     m = len(model.column_names_)
     labels = model.classes_.tolist()
     assert names[1:] == [*model.column_names_, "label", *(f"probability_{k}" for k in labels)]
@@ -314,9 +314,9 @@ def assert_sql(ask, model, X, table="rows"):
 
 
 @pytest.mark.parametrize("n_classes", [1, 2, 3])
-@pytest.mark.parametrize("name", [name for name in MODELS if name != "axes"])
+@pytest.mark.parametrize("name", [name for name in MODELS if name != "axis splits"])
 @pytest.mark.parametrize("database", DATABASES)
-def test_sql_gives_the_same_answers(database, name, n_classes):
+def test_sql_gives_the_same_predictions(database, name, n_classes):
     model, X = fit(name, n_classes, n_rows=60)
     rows = np.vstack([X[:20], X[60:80]])
     assert_sql(DATABASES[database], model, rows)
@@ -361,7 +361,7 @@ def test_onnx_and_c_take_encoded_categories(tmp_path):
     assert_allclose(probability, model.predict_proba(frame), atol=1e-12)
     program = compile_c(to_c(model), tmp_path)
     assert program.lhtree_column_name(1).decode() == model.column_names_[1]
-    _, probability = ask_c(program, rows, 3)
+    _, probability = predict_c(program, rows, 3)
     assert probability.tobytes() == model.predict_proba(frame).tobytes()
 
 
@@ -381,7 +381,7 @@ def test_sql_takes_other_columns_and_schemas():
     model, X = fit("tree", n_rows=60)
     columns = [f"column {j}" for j in range(6)]
     statement = to_sql(model, ("main", "rows"), columns=columns)
-    _, rows = ask_sqlite(statement, "rows", columns, X[:9])
+    _, rows = query_sqlite(statement, "rows", columns, X[:9])
     assert [row[7] for row in rows] == model.predict(X[:9]).tolist()
 
 
@@ -390,10 +390,10 @@ def test_sql_refuses_what_it_cannot_hold(monkeypatch):
     with pytest.raises(ValueError, match="columns must name the 6 columns of the model, got 2"):
         to_sql(model, "rows", columns=["a", "b"])
     for table in ("", [], [3], "a\0b"):
-        with pytest.raises(ValueError, match=r"table must be|is no name"):
+        with pytest.raises(ValueError, match=r"table must be|is not a name"):
             to_sql(model, table)
     monkeypatch.setattr(lhtree.export.sql, "MOST_NUMBERS", 10)
-    with pytest.raises(ValueError, match="numbers, more than the 10 that one statement can take"):
+    with pytest.raises(ValueError, match="coefficients, more than the 10 that one statement"):
         to_sql(model, "rows")
     X, y = make_table(n_classes=2)
     monkeypatch.undo()
@@ -404,7 +404,7 @@ def test_sql_refuses_what_it_cannot_hold(monkeypatch):
 @pytest.mark.parametrize(
     "export", [to_onnx, to_c, lambda model: to_sql(model, "t")], ids=["onnx", "c", "sql"]
 )
-def test_what_is_no_fitted_model_is_refused(export):
+def test_only_fitted_models_are_exported(export):
     with pytest.raises(ValueError, match="not fitted"):
         export(LHTClassifier())
     with pytest.raises(TypeError, match="model must be a fitted LHTClassifier"):

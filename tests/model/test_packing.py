@@ -24,10 +24,10 @@ def assert_survives(forest):
         assert restored[name].flags.c_contiguous
 
 
-@given(tables.real_tables(), tables.rules, tables.weights)
-def test_packed_trees_are_restored_bit_for_bit(table, rules, kind):
-    X, is_target = table
-    assert_survives(grow(X, is_target, tables.make_weight(kind, len(X)), rules).forest)
+@given(tables.real_tables(), tables.params, tables.weights)
+def test_packed_trees_are_restored_bit_for_bit(table, params, kind):
+    X, is_positive = table
+    assert_survives(grow(X, is_positive, tables.make_weight(kind, len(X)), params).forest)
 
 
 @pytest.mark.parametrize(
@@ -39,7 +39,7 @@ def test_packed_trees_are_restored_bit_for_bit(table, rules, kind):
         LHForestClassifier(n_estimators=5, random_state=0, shrinkage=3.0, bootstrap=True),
     ],
 )
-def test_pickled_models_answer_the_same(model):
+def test_pickled_models_predict_the_same(model):
     X, y = load_wine(return_X_y=True)
     model.fit(X, y)
     assert_survives(model.forest_)
@@ -64,7 +64,7 @@ def test_numbers_that_need_their_width_keep_it():
     assert narrow(np.array([0, 2**40])).dtype == np.int64
 
 
-def test_deviations_too_small_for_floats_keep_their_digits():
+def test_standard_deviations_too_small_for_floats_keep_their_digits():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(200, 2)) * [1, 1e-60]
     model = LHForestClassifier(
@@ -75,6 +75,6 @@ def test_deviations_too_small_for_floats_keep_their_digits():
     columns = [int(feature[0]) for feature, *_ in roots]
     assert columns[0] == 0  # a tree with floats comes before those that need more
     assert 1 in columns
-    for feature, _, _, deviation in roots:
+    for feature, _, _, std in roots:
         exact = X[:, feature[0]].std()
-        assert deviation[0] == pytest.approx(exact, rel=1e-7 if feature[0] == 0 else 1e-14)
+        assert std[0] == pytest.approx(exact, rel=1e-7 if feature[0] == 0 else 1e-14)

@@ -1,6 +1,7 @@
-"""Models that earlier versions saved: they load, and answer as they did."""
+"""Models that earlier versions saved: they load and predict as they did."""
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -13,28 +14,28 @@ FOLDER = Path(__file__).parent / "golden"
 NAMES = sorted(path.stem for path in FOLDER.glob("*.safetensors"))
 
 
-def read_rows(answers):
-    if answers["columns"] is None:
-        return np.array(answers["rows"])
+def read_rows(expected):
+    if expected["columns"] is None:
+        return np.array(expected["rows"])
     pd = pytest.importorskip("pandas")
-    return pd.DataFrame(answers["rows"], columns=answers["columns"])
+    return pd.DataFrame(expected["rows"], columns=expected["columns"])
 
 
-def test_the_golden_models_are_there():
+def test_the_golden_models_exist():
     assert len(NAMES) >= 10
     assert [path.stem for path in sorted(FOLDER.glob("*.json"))] == NAMES
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_golden_model_answers_as_it_did(name):
-    answers = json.loads((FOLDER / f"{name}.json").read_text(encoding="utf-8"))
+def test_a_golden_model_predicts_as_it_did(name):
+    expected = json.loads((FOLDER / f"{name}.json").read_text(encoding="utf-8"))
     model = lhtree.load(FOLDER / f"{name}.safetensors")
-    X = read_rows(answers)
-    assert_array_equal(model.predict(X), answers["labels"])
+    X = read_rows(expected)
+    assert_array_equal(model.predict(X), expected["labels"])
     if getattr(model, "calibration", None) is None:
-        assert_array_equal(model.predict_proba(X), answers["probabilities"])
+        assert_array_equal(model.predict_proba(X), expected["probabilities"])
     else:  # the last bit of NumPy's powers depends on the processor
-        assert_allclose(model.predict_proba(X), answers["probabilities"], rtol=1e-15)
+        assert_allclose(model.predict_proba(X), expected["probabilities"], rtol=1e-15)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -48,6 +49,15 @@ def test_a_golden_model_is_saved_as_it_was(name, tmp_path):
         assert_array_equal(getattr(again.forest_, field), array)
 
 
+def test_a_file_of_format_1_is_refused_with_a_remedy():
+    sentence = (
+        "format_1.safetensors cannot be loaded as a model: it has the old file format 1, but this "
+        "version of lhtree reads format 2; fit the model again and save it."
+    )
+    with pytest.raises(ValueError, match=f"^{re.escape(sentence)}$"):
+        lhtree.load(FOLDER / "refused" / "format_1.safetensors")
+
+
 def test_golden_files_stay_small():
-    for path in FOLDER.iterdir():
+    for path in FOLDER.rglob("*.*"):
         assert path.stat().st_size < 40_000, path.name

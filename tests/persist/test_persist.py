@@ -1,4 +1,4 @@
-"""Saving and loading: everything survives, nothing harmful is let in."""
+"""Saving and loading: everything survives, nothing harmful gets in."""
 
 import errno
 import json
@@ -184,7 +184,7 @@ def test_categories_and_missing_values_survive(path):
 
 
 @pytest.mark.parametrize("n_estimators", ["auto", None, 30])
-def test_calibration_shrinkage_and_number_of_members_survive(n_estimators, blobs, path):
+def test_calibration_shrinkage_and_number_of_estimators_survive(n_estimators, blobs, path):
     X, y = blobs
     model = LHForestClassifier(n_estimators, calibration="oob", max_samples=0.5, random_state=0)
     model.set_params(max_estimators=40, warm_start=True, max_depth=3).fit(X, y)
@@ -196,10 +196,10 @@ def test_calibration_shrinkage_and_number_of_members_survive(n_estimators, blobs
     assert copy.shrinkage_ == model.shrinkage_
 
 
-def test_every_attribute_that_fit_sets_has_a_place(blobs, path):
+def test_an_attribute_that_cannot_be_saved_is_refused(blobs, path):
     model = LHTClassifier().fit(*blobs)
     model.secret_ = 1
-    with pytest.raises(ValueError, match="attribute 'secret_'"):
+    with pytest.raises(ValueError, match="attribute 'secret_', which cannot be saved"):
         save(model, path)
     assert not path.exists()
 
@@ -214,7 +214,7 @@ def test_every_attribute_that_fit_sets_has_a_place(blobs, path):
     ],
     ids=repr,
 )
-def test_what_is_no_fitted_model_is_refused(model, words, path):
+def test_only_fitted_models_are_saved(model, words, path):
     with pytest.raises((ValueError, TypeError), match=words):
         save(model, path)
 
@@ -272,14 +272,6 @@ def test_names_may_look_like_json(path):
     assert_same(load(path), model, X)
 
 
-def test_a_header_beyond_the_end_is_noticed(saved):
-    data = saved.read_bytes()
-    size = len(data) - 7
-    saved.write_bytes(size.to_bytes(8, "little") + data[8:])
-    with pytest.raises(ValueError, match=rf"its header of {size} bytes does not fit into"):
-        load(saved)
-
-
 def test_any_reader_of_safetensors_finds_the_arrays(saved):
     from safetensors import safe_open
 
@@ -288,7 +280,7 @@ def test_any_reader_of_safetensors_finds_the_arrays(saved):
         assert_array_equal(file.get_tensor("forest.left"), load(saved).forest_.left)
     assert description["class"] == "LHForestClassifier"
     assert description["version"] == lhtree.__version__
-    assert description["format"] == 1
+    assert description["format"] == 2
 
 
 def test_a_failed_write_leaves_the_old_file(saved, blobs, monkeypatch):
@@ -358,218 +350,6 @@ def test_places_that_cannot_be_written_or_read_are_named(blobs, tmp_path):
         load(tmp_path)
 
 
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
-@pytest.mark.timeout(20)
-def test_pipes_and_devices_are_refused_at_once(tmp_path):
-    os.mkfifo(tmp_path / "pipe")
-    for path in (tmp_path / "pipe", "/dev/zero"):
-        with pytest.raises(ValueError, match="it is no regular file"):
-            load(path)
-
-
-def test_every_flipped_bit_is_noticed(blobs, path):
-    X, y = blobs
-    save(LHTClassifier(max_depth=1).fit(X[:, :2], y == 0), path)
-    data = path.read_bytes()
-    for i in range(len(data)):
-        for bit in range(8) if i % 32 == 0 else [i % 8]:
-            damaged = bytearray(data)
-            damaged[i] ^= 1 << bit
-            path.write_bytes(damaged)
-            with pytest.raises(ValueError, match="is no model of lhtree"):
-                load(path)
-
-
-def test_every_truncation_is_noticed(saved):
-    data = saved.read_bytes()
-    for size in {*range(0, len(data), 97), *range(40), *range(len(data) - 40, len(data))}:
-        saved.write_bytes(data[:size])
-        with pytest.raises(ValueError, match="is no model of lhtree"):
-            load(saved)
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_corrupted_files_are_refused_or_harmless(seed, tmp_path):
-    models, X = corruption.make_models()
-    originals = [corruption.to_bytes(model, tmp_path) for model in models]
-    path = tmp_path / "corrupted.safetensors"
-    outcomes = set()
-    for i in range(300):
-        rng = np.random.default_rng([seed, i])
-        original = originals[i % len(originals)]
-        data, is_forged = corruption.corrupt(original, rng)
-        if data != original:
-            path.write_bytes(data)
-            outcomes.add((is_forged, corruption.examine(path, X, is_forged)))
-    assert outcomes == {(False, "refused"), (True, "refused"), (True, "answered")}
-
-
-def set_array(name, **changes):
-    """Return a change of one array of the forest: entry to value."""
-
-    def change(header, description, rest):
-        entry = header[f"forest.{name}"]
-        begin, end = entry["data_offsets"]
-        kind = {"F64": "<f8", "I64": "<i8", "I32": "<i4", "I8": "i1"}[entry["dtype"]]
-        array = np.frombuffer(rest[begin:end], kind).copy()
-        for place, value in changes.items():
-            array[int(place.strip("i_")) * (1, -1)["_" in place]] = value
-        return header, description, rest[:begin] + array.tobytes() + rest[end:]
-
-    return change
-
-
-def set_part(value, *keys):
-    """Return a change of one part of the description."""
-
-    def change(header, description, rest):
-        part = description
-        for key in keys[:-1]:
-            part = part[key]
-        if value is Ellipsis:
-            del part[keys[-1]]
-        else:
-            part[keys[-1]] = value
-        return header, description, rest
-
-    return change
-
-
-def set_entry(value, *keys):
-    """Return a change of one part of the header."""
-
-    def change(header, description, rest):
-        return set_part(value, *keys)(None, header, rest)[1], description, rest
-
-    return change
-
-
-MANY_COLUMNS = {"n_features": 2**40, "categories": []}
-SAME_COLUMN = {"n_features": 6, "categories": [[1, {"list": [1]}, {"list": []}]] * 2}
-WIDE_LABELS = {"dtype": "str", "width": 2**60, "values": ["a", "b", "c"]}
-
-
-@pytest.mark.parametrize(
-    ("change", "words"),
-    [
-        (set_array("left", i0=0), "a child comes before its parent"),
-        (set_array("left", i0=-2), "a node has no parent, or a child is absent|children"),
-        (set_array("left", i0=2**31 - 1), "children are misplaced"),
-        (set_array("target", i1=7), "its trees have wrong targets"),
-        (set_array("target", i0=-1), "a target is negative"),
-        (set_array("start", i1=2**40), "start falls"),
-        (set_array("start", i1=-1), "start falls"),
-        (set_array("tree_start", i0=1), "tree_start does not cover its array"),
-        (set_array("tree_start", i1=0), "tree_start falls"),
-        (set_array("feature", i0=-1), "a column is out of range"),
-        (set_array("feature", i0=6), "a column is out of range"),
-        (set_array("weight", i0=np.nan), "weight is not finite"),
-        (set_array("weight", i0=1.5), "a weight of a split is larger than one"),
-        (set_array("weight", i0=0.123), "a norm is not that of the weights"),
-        (set_array("norm", i0=0), "a norm is not that of the weights"),
-        (set_array("norm", **{"i_1": 1}), "a leaf has a norm"),
-        (set_array("threshold", i0=np.inf), "threshold is not finite"),
-        (set_array("threshold", **{"i_1": 1.5}), r"a leaf's share is not in \[0, 1\]"),
-        (set_array("share", i0=1.1), r"a share is not in \[0, 1\]"),
-        (set_array("rule", i0=0), "a rule is unknown"),
-        (set_array("rule", i0=7), "a rule is unknown"),
-        (set_array("n_samples", i0=10**6), "rows are lost"),
-        (set_array("n_samples", i0=0), "a node has no rows"),
-        (set_array("weight_sum", i0=-1), "a node's rows have no weight"),
-        (set_array("deviation", i0=-1), "a deviation is negative"),
-        (set_array("extremes", i0=1e9), "extremes of a node are exchanged"),
-        (set_array("column_deviation", i0=0), "a column has no deviation"),
-        (set_array("column_mean", i0=np.nan), "column_mean is not finite"),
-        (set_part(2, "format"), "format 2 is newer than 1"),
-        (set_part(0, "format"), "its format has no number"),
-        (set_part(..., "format"), "its format has no number"),
-        (set_part("Popen", "class"), "its class 'Popen' is none of lhtree"),
-        (set_part(..., "version"), "other parts than a model"),
-        (set_part(3, "parameters"), "its parameters has the wrong type"),
-        (set_part(1, "parameters", "__class__"), "unknown parameter '__class__'"),
-        (set_part({"tuple": 3}, "parameters", "beta"), "its parameter beta is not a tagged"),
-        (set_part("x", "parameters", "beta"), "beta must be a number"),
-        (set_part("x", "parameters", "voting"), "voting must be one of"),
-        (set_part(1, "fitted", "predict"), "unknown attribute 'predict'"),
-        (set_part(..., "fitted", "_seed"), "its attribute '_seed' is absent"),
-        (set_part(-1, "fitted", "_seed"), "its _seed is no integer"),
-        (set_part([9, 10, False], "fitted", "_draw"), "draws more rows"),
-        (set_part([9, 2], "fitted", "_draw"), "has not three parts"),
-        (set_part(0, "fitted", "_standardized"), "is neither true nor false"),
-        (set_part(5, "fitted", "n_features_in_"), "its trees have other columns"),
-        (set_part(2**40, "fitted", "n_features_in_"), "its trees have other columns"),
-        (set_part(MANY_COLUMNS, "fitted", "columns_"), "its columns_ are of other features"),
-        (set_part(SAME_COLUMN, "fitted", "columns_"), "no ascending positions of columns"),
-        (set_part([1, -1.0], "fitted", "shrinkage_"), "its shrinkage_ is"),
-        (set_part(-1.0, "fitted", "shrinkage_"), "its shrinkage_ is no number from 0"),
-        (set_part(2, "fitted", "n_classes_"), "n_classes_ is not the number"),
-        (set_part([2, 1, 0], "fitted", "classes_", "values"), "is not ascending"),
-        (set_part([0, 0, 1], "fitted", "classes_", "values"), "is not ascending"),
-        (set_part([0, 1, "a"], "fitted", "classes_", "values"), "has values that are not int64"),
-        (set_part([0, 1, 2**63], "fitted", "classes_", "values"), "beyond int64|cannot hold"),
-        (set_part("int7", "fitted", "classes_", "dtype"), "array of an unknown type"),
-        (set_part(WIDE_LABELS, "fitted", "classes_"), "strings of an impossible width"),
-        (set_entry(..., "forest.left"), "arrays take|is absent"),
-        (set_entry("F64", "forest.left", "dtype"), "take|impossible|larger"),
-        (set_entry("BF16", "forest.left", "dtype"), "unknown type 'BF16'"),
-        (set_entry([2**62, 4], "forest.left", "shape"), "impossible shape"),
-        (set_entry([0, 0], "forest.left", "data_offsets"), "no safetensors file"),
-    ],
-)  # fmt: skip
-def test_a_forged_file_is_refused_by_what_is_wrong(change, words, saved):
-    saved.write_bytes(corruption.join(*change(*corruption.split(saved.read_bytes()))))
-    with pytest.raises(
-        ValueError, match=rf"^{saved.name} is no model of lhtree: .*({words}).*\.$"
-    ):
-        load(saved)
-
-
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        (b"[" * 100_000, "levels|parts"),
-        (b'{"a":' * 40 + b"1" + b"}" * 40, "levels"),
-        (b"[" + b"{}," * 100_000 + b"{}]", "parts"),
-        (b'{"a":1,"a":2}', "repeats a key"),
-        (b'{"a":NaN}', "the number NaN"),
-        (b'{"a":' + b"9" * 5000 + b"}", "."),
-        (b"\xff\xfe", "no JSON"),
-        (b"{", "no JSON"),
-    ],
-    ids=lambda value: str(value)[:20],
-)
-def test_json_made_to_harm_is_refused(text, words, saved):
-    prefix = b'{"__metadata__":{"lhtree":"{\\"digest\\":\\"' + b"0" * 64 + b'\\"}"},"x":'
-    header = prefix + text + b"}"
-    saved.write_bytes(corruption.forge(len(header).to_bytes(8, "little") + header))
-    with pytest.raises(ValueError, match=f"is no model of lhtree: .*({words})"):
-        load(saved)
-
-
-@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs Linux")
-def test_a_bomb_takes_little_memory(saved):
-    header = b'{"__metadata__":{"lhtree":"{\\"digest\\":\\"' + b"0" * 64 + b'\\"}"},"x":['
-    header += b"{}," * 1_000_000 + b"{}]}"
-    saved.write_bytes(corruption.forge(len(header).to_bytes(8, "little") + header))
-    # The peak of the process itself: getrusage would start with that of its parent.
-    program = f"""
-import lhtree
-def find_peak():
-    text = open("/proc/self/status").read()
-    return int(text[text.index("VmHWM:") + 6 :].split()[0]) // 1024
-try:
-    lhtree.load("absent")
-except FileNotFoundError:
-    before = find_peak()
-try:
-    lhtree.load({str(saved)!r})
-except ValueError:
-    print(find_peak() - before)
-"""
-    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
-    assert int(run.stdout) < 40, run.stderr  # megabytes, for a file of three
-
-
 def test_threads_may_save_to_one_path(blobs, path):
     X, y = blobs
     models = [LHTClassifier(max_depth=depth).fit(X, y) for depth in range(4)]
@@ -583,7 +363,7 @@ def test_threads_may_save_to_one_path(blobs, path):
 
 
 TRUSTED = [
-    "lhtree.data.rows.Draw",
+    "lhtree.training.plan.Draw",
     "lhtree.estimators.forest.LHForestClassifier",
     "lhtree.estimators.tree.LHTClassifier",
     "lhtree.data.columns.Category",
@@ -617,9 +397,9 @@ def test_the_user_guide_lists_the_types_to_trust():
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes with names")
-def test_what_is_no_regular_file_is_not_replaced(tmp_path):
+def test_only_regular_files_are_replaced(tmp_path):
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(OSError, match=r"Is no regular file, and would be replaced by one.*pipe"):
+    with pytest.raises(OSError, match=r"Is not a regular file, and would be replaced.*pipe"):
         write_atomically(tmp_path / "pipe", "text")
     assert [path.name for path in tmp_path.iterdir()] == ["pipe"]
     assert not (tmp_path / "pipe").is_file()

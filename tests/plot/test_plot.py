@@ -11,13 +11,14 @@ from matplotlib import pyplot as plt
 from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyBboxPatch
+from matplotlib.text import Text
 from sklearn.datasets import load_digits, load_wine
 from sklearn.exceptions import NotFittedError
 
 from lhtree import LHForestClassifier, LHTClassifier, plot
 from lhtree.explain import explain_rows, split_view
 from lhtree.explain.histogram import count_projections
-from lhtree.plot.boundary import find_segments
+from lhtree.plot.boundary import compute_segments
 from lhtree.plot.layout import lay_out
 
 UGLY = [
@@ -105,9 +106,7 @@ def test_names_and_labels_are_text_whatever_they_hold(name):
     ax = figure.subplots()
     draw_all(model, X, y, LHTClassifier().fit(two, y), two)[name](ax)
     figure.savefig(io.BytesIO())  # formulas would be parsed, and refused, here
-    words = [
-        text.get_text() for text in figure.findobj(lambda artist: hasattr(artist, "get_text"))
-    ]
+    words = [text.get_text() for text in figure.findobj(Text) if isinstance(text, Text)]
     assert all("\n\n" not in word for word in words)
     assert max(len(line) for word in words for line in word.split("\n")) < 100
 
@@ -131,15 +130,15 @@ def test_weights_have_a_bar_for_each_feature_of_each_split(model, wine, ax):
 
 
 def test_weights_of_one_class_and_of_what_fits(digits, ax):
-    plot.plot_weights(digits, target=8, n_features=5, n_splits=3, ax=ax)
+    plot.plot_weights(digits, class_label=8, n_features=5, n_splits=3, ax=ax)
     assert len(ax.containers) == 3
     assert len(ax.get_yticklabels()) == 5
-    n_left = np.count_nonzero(digits.trees_[8].left >= 0) - 3
-    assert f"{n_left} further splits are left out. 59 features" in ax.get_xlabel()
+    n_hidden = np.count_nonzero(digits.trees_[8].left >= 0) - 3
+    assert f"{n_hidden} further splits are not shown. 59 features" in ax.get_xlabel()
 
 
 def test_weights_choose_the_features_with_the_largest_weights(model, ax):
-    plot.plot_weights(model, target="class_0", n_features=2, n_splits=1, ax=ax)
+    plot.plot_weights(model, class_label="class_0", n_features=2, n_splits=1, ax=ax)
     assert [label.get_text() for label in ax.get_yticklabels()] == ["flavanoids", "proline"]
 
 
@@ -148,7 +147,7 @@ def test_a_tree_without_a_split_has_a_panel_that_says_so(ax):
     assert [text.get_text() for text in ax.texts].count("no\nsplit") == 3
 
 
-def test_a_tree_shows_each_node_with_rows_and_share(model, ax):
+def test_a_tree_shows_each_node_with_its_rows_and_value(model, ax):
     plot.plot_tree(model, 1, ax=ax)
     tree = model.trees_[1]
     boxes = {patch.get_gid(): patch for patch in ax.patches if isinstance(patch, FancyBboxPatch)}
@@ -156,8 +155,8 @@ def test_a_tree_shows_each_node_with_rows_and_share(model, ax):
         f"{'leaf' if left < 0 else 'split'} {node}" for node, left in enumerate(tree.left)
     }
     texts = [text.get_text().replace("\n", ", ") for text in ax.texts]
-    assert f"split 0, 178 rows, {tree.share[0]:.0%}" in texts
-    assert ax.get_title() == "Tree 1: class_1 against the rest"
+    assert f"split 0, 178 rows, {tree.value[0]:.0%}" in texts
+    assert ax.get_title() == "Tree 1: class_1 against all other classes"
     assert not any("Cut" in text for text in texts)
     widths = [boxes[f"leaf {node}"].get_linewidth() for node in np.flatnonzero(tree.left < 0)]
     assert min(widths) > boxes["split 0"].get_linewidth()
@@ -197,9 +196,9 @@ def test_a_split_counts_each_row_once_on_its_side(model, wine, ax):
     X, y = wine
     plot.plot_split(model, 1, 0, X, y, ax=ax)
     view = split_view(model, 1, 0, X, y)
-    targets, rest = ([bar.get_height() for bar in bars] for bars in ax.containers)
-    assert sum(targets) == view.is_target.sum()
-    assert -sum(rest) == (~view.is_target).sum()
+    positive, negative = ([bar.get_height() for bar in bars] for bars in ax.containers)
+    assert sum(positive) == view.is_positive.sum()
+    assert -sum(negative) == (~view.is_positive).sum()
     left = sum(
         abs(bar.get_height())
         for bars in ax.containers
@@ -218,15 +217,15 @@ def test_bins_keep_the_sides_of_a_threshold_apart(threshold):
     extremes = np.array([near.min(), near.max()] * 2)
     bins = count_projections(near, np.ones(4, dtype=bool), threshold, extremes, 7)
     n_left = np.flatnonzero(bins.edge == threshold).item()
-    assert bins.target[:n_left].sum() == 2
-    assert bins.target[n_left:].sum() == 2
+    assert bins.positive[:n_left].sum() == 2
+    assert bins.positive[n_left:].sum() == 2
 
 
-def test_importances_are_sorted_and_say_what_is_left_out(model, ax):
+def test_importances_are_sorted_and_say_what_is_not_shown(model, ax):
     plot.plot_importances(model, n_features=4, ax=ax)
     widths = [bar.get_width() for bar in ax.containers[0]]
     np.testing.assert_allclose(widths, np.sort(model.feature_importances_)[::-1][:4])
-    assert "9 less important features are left out" in ax.get_xlabel()
+    assert "9 less important features are not shown" in ax.get_xlabel()
 
 
 def test_a_category_is_one_feature_with_its_value(ax):
@@ -235,19 +234,19 @@ def test_a_category_is_one_feature_with_its_value(ax):
     rng = np.random.default_rng(0)
     X = pd.DataFrame({"size": rng.normal(size=80), "colour": rng.choice(["red", "blue"], 80)})
     model = LHTClassifier().fit(X, X["colour"] == "red")
-    for target in (None, True):
-        plot.plot_importances(model, target, ax=ax)
+    for label in (None, True):
+        plot.plot_importances(model, label, ax=ax)
         assert [label.get_text() for label in ax.get_yticklabels()] == ["colour", "size"]
         assert sum(bar.get_width() for bar in ax.containers[-1]) == pytest.approx(1)
     plot.plot_contributions(model, X.iloc[[0]], ax=ax)
     assert f"colour = {X['colour'][0]}" in [label.get_text() for label in ax.get_yticklabels()]
 
 
-@pytest.mark.parametrize("target", [None, "class_2"])
-def test_contributions_lead_from_the_base_to_the_vote(model, wine, ax, target):
+@pytest.mark.parametrize("label", [None, "class_2"])
+def test_contributions_lead_from_the_base_to_the_vote(model, wine, ax, label):
     X, _ = wine
-    plot.plot_contributions(model, X.iloc[[70]], target, n_features=4, ax=ax)
-    k = 1 if target is None else 2
+    plot.plot_contributions(model, X.iloc[[70]], label, n_features=4, ax=ax)
+    k = 1 if label is None else 2
     explained = explain_rows(model, X.iloc[[70]])
     ends = ax.containers[0]
     steps = [bars[0] for bars in ax.containers[1:]]
@@ -259,7 +258,7 @@ def test_contributions_lead_from_the_base_to_the_vote(model, wine, ax, target):
         at = bar.get_x() + bar.get_width()
     assert at == pytest.approx(ends[1].get_width(), abs=1e-12)
     labels = [label.get_text() for label in ax.get_yticklabels()]
-    assert labels[0] == "share in training"
+    assert labels[0] == "fraction in training"
     assert labels[-2:] == ["9 other features", "vote"]
 
 
@@ -281,7 +280,7 @@ def test_segments_of_hyperplanes_separate_the_sides_of_their_nodes():
     model = LHTClassifier().fit(X, y)
     low, high = 2 * X.min(axis=0), 2 * X.max(axis=0)
     for tree in model.trees_:
-        for segment in find_segments(tree, low, high):
+        for segment in compute_segments(tree, low, high):
             along = np.diff(segment, axis=0)[0] / [1, 100]  # columns in like units
             across = 1e-6 * np.array([-along[1], along[0]]) / np.linalg.norm(along) * [1, 100]
             sides = segment.mean(axis=0) + [[1], [-1]] * across
@@ -293,7 +292,7 @@ def test_a_boundary_has_points_of_each_class_and_segments_of_each_tree(wine, ax)
     X, y = wine
     two = X[["alcohol", "hue"]]
     model = LHForestClassifier(n_estimators=3, random_state=0).fit(two, y)
-    plot.plot_boundary(model, two, y, member=2, resolution=30, ax=ax)
+    plot.plot_boundary(model, two, y, estimator=2, resolution=30, ax=ax)
     assert [len(line.get_xdata()) for line in ax.lines] == [59, 71, 48]
     assert sum(isinstance(each, LineCollection) for each in ax.collections) == 3
     assert ax.images[0].get_array().shape == (30, 30)
@@ -317,9 +316,9 @@ def test_two_classes_share_the_tree_of_the_second(ax):
     X = np.arange(20.0)[:, np.newaxis] + [0.0, 0.5]
     model = LHTClassifier().fit(X, X[:, 0] > 9)
     plot.plot_tree(model, ax=ax)
-    assert ax.get_title() == "Tree 0: class True against the rest"
-    with pytest.raises(ValueError, match=r"target=False has no tree.*target="):
-        plot.plot_weights(model, target=False)
+    assert ax.get_title() == "Tree 0: class True against all other classes"
+    with pytest.raises(ValueError, match=r"label=False has no tree.*give class_label="):
+        plot.plot_weights(model, class_label=False)
     plot.plot_importances(model, False, ax=ax)
 
 
@@ -331,11 +330,11 @@ def test_two_classes_share_the_tree_of_the_second(ax):
         (lambda m, X, y: plot.plot_tree(m, 3), ValueError, "tree must be .* 0 to 2, got 3"),
         (lambda m, X, y: plot.plot_tree(m, max_nodes=0), ValueError, "max_nodes .* got 0"),
         (lambda m, X, y: plot.plot_tree(m, ax=3), TypeError, "ax must be"),
-        (lambda m, X, y: plot.plot_weights(m, "x"), ValueError, "'x' is no class"),
-        (lambda m, X, y: plot.plot_weights(m, member=1), ValueError, "member .* got 1"),
+        (lambda m, X, y: plot.plot_weights(m, "x"), ValueError, "'x' is not a class"),
+        (lambda m, X, y: plot.plot_weights(m, estimator=1), ValueError, "estimator .* got 1"),
         (lambda m, X, y: plot.plot_split(m, 0, 1, X, y), ValueError, "is a leaf"),
         (lambda m, X, y: plot.plot_split(m, 0, 0, X, y[1:]), ValueError, "one label for each"),
-        (lambda m, X, y: plot.plot_importances(m, 5), ValueError, "5 is no class"),
+        (lambda m, X, y: plot.plot_importances(m, 5), ValueError, "5 is not a class"),
         (lambda m, X, y: plot.plot_contributions(m, X), ValueError, "x must be one row"),
         (lambda m, X, y: plot.plot_boundary(m, X, y), ValueError, "two numeric columns"),
     ],

@@ -1,3 +1,4 @@
+# ruff: noqa: E501
 """Bugs of the growers, the votes and the classifiers around them."""
 
 from mutations.mutation import Mutation, in_core, in_package
@@ -140,7 +141,7 @@ MUTATIONS = (
     in_core("multiplicity-ignored", "weight[i] *= draw.multiplicity[k]", "weight[i] *= 1.0"),
     in_core("children-exchanged", "~static_cast<std::uint64_t>(is_right)",
             "~static_cast<std::uint64_t>(!is_right)"),
-    in_core("first-member-ignored", "member = plan_.first_member + step", "member = step"),
+    in_core("first-estimator-ignored", "estimator = plan_.first_estimator + step", "estimator = step"),
     in_core("axes-key", "node_key, ~std::uint64_t{2}", "node_key, ~std::uint64_t{3}"),
     in_core("planes-whole", "n_parts = std::bit_floor(c + 1)", "n_parts = std::size_t{1}"),
     in_core("columns-drawn-again", "i + hash64(key, i) % (m - i)", "hash64(key, i) % m"),
@@ -173,7 +174,7 @@ MUTATIONS = (
             "rows{{row.data(), table.n_rows, nullptr}"),
     in_core("small-variance", "variance < smallest_variance", "variance < 0"),
     # The classifiers.
-    in_package("warm-start-member", "first_member=first", "first_member=0"),
+    in_package("warm-start-estimator", "first_estimator=first", "first_estimator=0"),
     in_package("warm-start-seed", "self._seed if n_old else self._find_seed()",
                "self._find_seed()"),
     in_core("columns-too-short", "n_features_ <= std::int64_t{1} << 16",
@@ -181,8 +182,8 @@ MUTATIONS = (
     in_core("weights-known-late",
             "forest_.weight_sum.assign(forest_.n_samples.begin(), forest_.n_samples.end());", ";"),
     in_package("warm-start-units",
-               "return self.forest_.column_mean, self.forest_.column_deviation",
-               "return _core.find_scale(rows.X, rows.weight)"),
+               "return self.forest_.column_mean, self.forest_.column_std",
+               "return _core.compute_scale(rows.X, rows.weight)"),
     in_package("mean-of-all-weights", "math.fsum(positive) / len(positive)",
                "math.fsum(positive) / len(weight)"),
     in_package("draws-cut", "round(float(value) * n_rows)", "int(value * n_rows)"),
@@ -212,8 +213,8 @@ MUTATIONS = (
              "static_cast<double>(static_cast<float>(value)) == value", "value >= 0.0",
              ("test_packing.py",)),
     Mutation("deviation-of-first-trees", "native",
-             "forest_.deviation.insert(forest_.deviation.end(), tree.begin(), tree.end());",
-             "forest_.deviation.insert(forest_.deviation.begin(), tree.begin(), tree.end());",
+             "forest_.std.insert(forest_.std.end(), tree.begin(), tree.end());",
+             "forest_.std.insert(forest_.std.begin(), tree.begin(), tree.end());",
              ("test_packing.py",)),
     in_core("plane-of-other-columns", "place_.push_back(order_[k]);", "place_.push_back(k);"),
 )

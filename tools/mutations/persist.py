@@ -1,3 +1,4 @@
+# ruff: noqa: E501
 """Bugs of saving, loading and exporting."""
 
 from mutations.mutation import Mutation
@@ -32,7 +33,7 @@ MUTATIONS = (
     in_files("labels-unsorted", "if not np.all(labels[:-1] < labels[1:]):", "if False:"),
     in_files("columns-unbounded", 'yield not is_narrow, "its trees',
              'yield True, "its trees'),
-    in_files("targets-unchecked", "yield np.array_equal(forest.target, target * n_members),",
+    in_files("targets-unchecked", "yield np.array_equal(forest.positive_class, target * n_estimators),",
              "yield True,"),
     in_files("newer-format", "if number > FORMAT:", "if False:"),
     in_files("pipe-opened", 'flags | getattr(os, "O_NONBLOCK", 0)', "flags"),

@@ -1,8 +1,8 @@
 """The command ``lhtree``.
 
-One module for each command, which parses, calls and prints; :mod:`lhtree.cli.tables`
-reads and writes files, :mod:`lhtree.cli.outputs` keeps a command from writing over its
-inputs, :mod:`lhtree.cli.screen` prints.
+Each command has a module that parses, calls and prints. :mod:`lhtree.cli.tables` reads and
+writes files, :mod:`lhtree.cli.outputs` keeps a command from overwriting its inputs, and
+:mod:`lhtree.cli.screen` prints.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ import sys
 def main() -> None:
     """Run the command ``lhtree``.
 
-    Exits with 0 on success, 2 on wrong usage, 130 on an interrupt, otherwise 1 with
-    one sentence on standard error; ``--debug`` shows where an error comes from.
+    Exits with 0 on success, 2 on wrong usage and 130 on an interrupt. Any other error exits
+    with 1 and one sentence on standard error; ``--debug`` shows its traceback.
     """
     try:
         from lhtree.cli.app import run

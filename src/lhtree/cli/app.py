@@ -40,14 +40,14 @@ def _start(
         ),
     ] = False,
     debug: Annotated[
-        bool, typer.Option("--debug", help="Show where an error comes from.")
+        bool, typer.Option("--debug", help="Show the traceback of an error.")
     ] = False,
 ) -> None:
     """Learning Hyperplane Trees: oblique decision trees and forests in closed form.
 
-    A first try: "lhtree demo --csv wine.csv" writes a table, "lhtree fit wine.csv
-    --target cultivar -o wine.safetensors" learns it, and the other commands read the
-    model. "lhtree COMMAND --help" has examples of each.
+    To start, "lhtree demo --csv wine.csv" writes a table, "lhtree fit wine.csv --target
+    cultivar -o wine.safetensors" trains a model on it, and the other commands read the
+    model. "lhtree COMMAND --help" shows examples.
     """
 
 
@@ -68,28 +68,28 @@ def make_app() -> typer.Typer:
 
 app = make_app()
 
-# Typer brings its own copy of Click or imports Click's: ask it for the class.
+# Typer has its own copy of Click or imports Click: take the class from Typer.
 UsageError: Any = next(
     base for base in typer.BadParameter.__mro__ if base.__name__ == "ClickException"
 )
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Run a command and return its exit code; print what went wrong in one sentence."""
-    shows_origin = "--debug" in arguments
+    """Run a command and return its exit code; print an error as one sentence."""
+    shows_traceback = "--debug" in arguments
     arguments = [argument for argument in arguments if argument != "--debug"]
     try:
         with ending_on_interrupt():
             code = app(args=arguments, prog_name="lhtree", standalone_mode=False)
     except (KeyboardInterrupt, typer.Abort):
         return EXIT_CODE
-    except BrokenPipeError:  # whoever reads our output has seen enough
+    except BrokenPipeError:  # the reader of our output has closed it
         return 0
     except Exception as error:
         if isinstance(error, UsageError):
             error.show()
             return int(error.exit_code)
-        if shows_origin:
+        if shows_traceback:
             traceback.print_exc()
         else:
             print(f"lhtree: {describe(error)}", file=sys.stderr)

@@ -35,7 +35,7 @@ class Accuracy:
         return f"{self.mean:.1f} ± {self.std:.1f}"
 
 
-# Table 4 of the paper: constants, typed from there and never computed here.
+# Table 4 of the paper: copied from there, never computed here.
 PAPER_ACCURACY = {
     0.0: Accuracy(97.6, 2.8),
     0.25: Accuracy(97.8, 1.6),
@@ -66,7 +66,7 @@ class Term:
 class FirstSplit:
     """The strongest terms of the root of one class's tree, strongest first."""
 
-    target: str
+    positive_class: str
     terms: tuple[Term, ...]
 
 
@@ -81,8 +81,8 @@ class Demo:
     first_splits: tuple[FirstSplit, ...]
 
 
-def find_accuracy(models: Sequence[Any], X: Any, y: Any) -> Accuracy:
-    """Fit and score classifiers on random stratified splits, one on each.
+def score_models(models: Sequence[Any], X: Any, y: Any) -> Accuracy:
+    """Fit and score classifiers, each on its own random stratified split.
 
     Parameters
     ----------
@@ -107,8 +107,8 @@ def find_accuracy(models: Sequence[Any], X: Any, y: Any) -> Accuracy:
     return Accuracy(float(np.mean(percent)), float(np.std(percent)))
 
 
-def find_first_splits(
-    model: LHTClassifier, feature_names: list[str], target_names: list[str]
+def list_first_splits(
+    model: LHTClassifier, feature_names: list[str], class_names: list[str]
 ) -> tuple[FirstSplit, ...]:
     """Return the strongest terms of each tree's root.
 
@@ -118,7 +118,7 @@ def find_first_splits(
         Fitted classifier.
     feature_names : list of str
         Names of the columns.
-    target_names : list of str
+    class_names : list of str
         Names of the classes, in the order of ``classes_``.
 
     Returns
@@ -131,7 +131,7 @@ def find_first_splits(
         feature, weight, *_ = tree.terms(0)
         strongest = np.argsort(-np.abs(weight), kind="stable")[:N_STRONGEST]
         terms = (Term(feature_names[feature[k]], float(weight[k])) for k in strongest)
-        splits.append(FirstSplit(target_names[tree.target], tuple(terms)))
+        splits.append(FirstSplit(class_names[tree.positive_class], tuple(terms)))
     return tuple(splits)
 
 
@@ -148,11 +148,11 @@ def compute_demo() -> Demo:
     trees = []
     for beta, paper in PAPER_ACCURACY.items():
         models = [LHTClassifier(beta=beta) for _ in range(N_SPLITS)]
-        trees.append(TreeScore(beta, find_accuracy(models, X, y), paper))
+        trees.append(TreeScore(beta, score_models(models, X, y), paper))
     forests = [LHForestClassifier(random_state=seed) for seed in range(N_SPLITS)]
-    forest = find_accuracy(forests, X, y)
+    forest = score_models(forests, X, y)
     model = LHTClassifier().fit(X, y)
-    splits = find_first_splits(model, wine.feature_names, wine.target_names.tolist())
+    splits = list_first_splits(model, wine.feature_names, wine.target_names.tolist())
     return Demo(N_SPLITS, TEST_SIZE, tuple(trees), forest, splits)
 
 
@@ -168,8 +168,9 @@ def print_demo(numbers: Demo, console: Console) -> None:
     """
     test = round(100 * numbers.test_size)
     console.print(
-        f"Accuracy on Wine in %: mean ± deviation over {numbers.n_splits} random splits, "
-        f"{100 - test}/{test}.\nThe paper's column repeats its table 4; it is not computed here."
+        f"Accuracy on Wine in %: mean ± standard deviation over {numbers.n_splits} random "
+        f"{100 - test}/{test} splits.\nThe column paper repeats table 4 of the paper; it is not "
+        "computed here."
     )
     console.print(_tabulate_accuracy(numbers))
     console.print(
@@ -197,7 +198,7 @@ def _tabulate_first_splits(numbers: Demo) -> Table:
     table.add_column("weight", justify="right")
     for split in numbers.first_splits:
         for term in split.terms:
-            name = split.target if term is split.terms[0] else ""
+            name = split.positive_class if term is split.terms[0] else ""
             is_last = term is split.terms[-1]
             table.add_row(name, term.feature, f"{term.weight:+.2f}", end_section=is_last)
     return table
@@ -209,13 +210,13 @@ EXAMPLES = Examples("lhtree demo", "lhtree demo --csv wine.csv")
 def demo(
     csv: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Write the Wine data to this file instead."),
+        typer.Option(metavar="FILE", help="Only write the Wine data to this file."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Train trees on the Wine data and compare them with the paper.
 
-    With --csv it writes the data, for a first try of the other commands.
+    With --csv it writes the data instead, to try the other commands with.
     """
     if csv is not None:
         wine = load_wine(as_frame=True)

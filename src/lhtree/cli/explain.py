@@ -1,4 +1,4 @@
-"""``lhtree explain``: why one row is predicted as it is."""
+"""``lhtree explain``: what leads to the prediction of one row."""
 
 from __future__ import annotations
 
@@ -23,12 +23,16 @@ EXAMPLES = Examples(
 def explain(
     model: ModelFile,
     data: DataFile,
-    row: Annotated[int, typer.Option(min=0, help="Which row; the first is 0.")] = 0,
+    row: Annotated[int, typer.Option(min=0, help="Number of the row; the first is 0.")] = 0,
     label: Annotated[
         str | None,
-        typer.Option("--class", metavar="LABEL", help="Class to explain; default: the predicted."),
+        typer.Option(
+            "--class", metavar="LABEL", help="Class to explain; default: the predicted class."
+        ),
     ] = None,
-    top: Annotated[int, typer.Option(min=1, help="Features shown, strongest first.")] = 10,
+    top: Annotated[
+        int, typer.Option(min=1, help="Number of features to show, strongest first.")
+    ] = 10,
     data_format: DataFormat = None,
     zero_based: ZeroBased = False,
     as_json: AsJson = False,
@@ -36,7 +40,7 @@ def explain(
     """Show what each feature adds to the vote for a class, and what would change it."""
     keep_inputs(None, model, data)
     classifier = load_model(model)
-    x = read_row(classifier, Source.find(data, data_format, zero_based=zero_based), row)
+    x = read_row(classifier, Source.parse(data, data_format, zero_based=zero_based), row)
     facts = describe(classifier, x, label)
     facts["row"] = row
     if as_json:
@@ -46,7 +50,7 @@ def explain(
 
 
 def read_row(model: Any, source: Source, number: int) -> Any:
-    """Return one row of a table, as a block of its own."""
+    """Return one row of a table as a table of one row."""
     n_before = 0
     for rows in iterate_rows(model, source):
         if number < n_before + rows.shape[0]:
@@ -59,10 +63,12 @@ def read_row(model: Any, source: Source, number: int) -> Any:
 
 
 def describe(model: Any, x: Any, label: str | None) -> dict[str, Any]:
-    """Return prediction, contributions and the nearest counterfactual of one row."""
+    """Return the prediction, the contributions and the nearest counterfactual of one row."""
     labels = [str(one) for one in model.classes_]
     if label is not None and label not in labels:
-        raise typer.BadParameter(f"--class {label} is unknown; there are {', '.join(labels)}.")
+        raise typer.BadParameter(
+            f"--class {label} is not a class of the model; its classes are {', '.join(labels)}."
+        )
     proba = model.predict_proba(x)[0]
     predicted = model.predict(x)[0]
     k = labels.index(str(predicted) if label is None else label)
@@ -91,18 +97,18 @@ def describe(model: Any, x: Any, label: str | None) -> dict[str, Any]:
 
 
 def print_facts(facts: dict[str, Any], top: int, console: Console) -> None:
-    """Show them as a table that adds up."""
-    chance = facts["probabilities"][str(facts["prediction"])]
+    """Print the facts as a table whose numbers add up."""
+    probability = facts["probabilities"][str(facts["prediction"])]
     console.print(
-        f"row {facts['row']}: {facts['prediction']} (probability {chance:.3f})", markup=False
+        f"row {facts['row']}: {facts['prediction']} (probability {probability:.3f})", markup=False
     )
     table = make_table(f"vote for {facts['class']}", "adds", right=("adds",))
-    add_row(table, "base: share of the class", f"{facts['base']:.4f}")
+    add_row(table, "base: fraction of the class", f"{facts['base']:.4f}")
     terms = list(facts["contributions"].items())
     for name, value in terms[:top]:
         add_row(table, name, f"{value:+.4f}")
-    if rest := terms[top:]:
-        add_row(table, f"{len(rest)} others", f"{sum(value for _, value in rest):+.4f}")
+    if others := terms[top:]:
+        add_row(table, f"{len(others)} others", f"{sum(value for _, value in others):+.4f}")
     add_row(table, "vote", f"{facts['vote']:.4f}")
     console.print(table)
     console.print(facts["counterfactual"]["message"], markup=False)

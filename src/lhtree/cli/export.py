@@ -27,13 +27,15 @@ def export(
         str | None, typer.Option(metavar="TABLE", help="SELECT statement over this table.")
     ] = None,
     text: Annotated[bool, typer.Option("--text", help="The splits as text.")] = False,
-    graphviz: Annotated[bool, typer.Option("--graphviz", help="Graph in dot.")] = False,
+    graphviz: Annotated[
+        bool, typer.Option("--graphviz", help="Graph in DOT, the language of Graphviz.")
+    ] = False,
     output: Annotated[
         Path | None, typer.Option("-o", "--output", metavar="FILE", help="Default: stdout.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Write a model in another form: choose one of --onnx, --c, --sql, --text, --graphviz."""
+    """Write a model in another format: choose one of --onnx, --c, --sql, --text, --graphviz."""
     keep_inputs(output, model)
     chosen = [
         name
@@ -44,12 +46,12 @@ def export(
         if is_wanted
     ]  # fmt: skip
     if len(chosen) != 1:
-        raise typer.BadParameter("choose one of --onnx, --c, --sql TABLE, --text and --graphviz.")
+        raise typer.BadParameter("choose one of --onnx, --c, --sql TABLE, --text or --graphviz.")
     if output is None and (onnx or as_json):
         raise typer.BadParameter("give -o, the file to write.")
     classifier = load_model(model)
     if output is not None and (onnx or c):
-        _find("to_onnx" if onnx else "to_c")(classifier, output)
+        _import("to_onnx" if onnx else "to_c")(classifier, output)
     else:
         content = render(classifier, chosen[0], sql)
         if output is None:
@@ -60,15 +62,15 @@ def export(
         print_json({"format": chosen[0], "output": str(output)})
 
 
-def render(model: Any, form: str, table: str | None) -> str:
+def render(model: Any, format_name: str, table: str | None) -> str:
     """Return a model as text."""
-    if form == "sql":
-        return str(_find("to_sql")(model, table))
-    if form == "c":
-        return str(_find("to_c")(model, None))
-    return str(_find(f"export_{form}")(model))
+    if format_name == "sql":
+        return str(_import("to_sql")(model, table))
+    if format_name == "c":
+        return str(_import("to_c")(model, None))
+    return str(_import(f"export_{format_name}")(model))
 
 
-def _find(name: str) -> Any:
-    """Return a function of lhtree.export, which few commands need."""
+def _import(name: str) -> Any:
+    """Return a function of lhtree.export, which other commands need not load."""
     return getattr(importlib.import_module("lhtree.export"), name)

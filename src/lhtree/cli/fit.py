@@ -48,7 +48,7 @@ MOST_COLUMNS = 30  # shown by name
 
 
 class Kind(StrEnum):
-    """Which of the two classifiers."""
+    """One of the two classifiers."""
 
     forest = "forest"
     tree = "tree"
@@ -62,7 +62,9 @@ def fit(
     output: Annotated[
         Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write the model here.")
     ] = None,
-    model: Annotated[Kind, typer.Option(help="A forest, or one tree per class.")] = Kind.forest,
+    model: Annotated[
+        Kind, typer.Option(help="A forest, or a single tree per class.")
+    ] = Kind.forest,
     settings: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="NAME=VALUE", help="Parameter of the model; repeatable."),
@@ -70,14 +72,17 @@ def fit(
     test: Annotated[
         str | None, typer.Option(metavar="FILE", help="Score the model on this table.")
     ] = None,
-    cv: Annotated[int | None, typer.Option(min=2, help="Score by this many folds.")] = None,
+    cv: Annotated[
+        int | None, typer.Option(min=2, help="Score by cross-validation with this many folds.")
+    ] = None,
     drop: Annotated[
-        list[str] | None, typer.Option(metavar="COLUMN", help="Leave it out; repeatable.")
+        list[str] | None,
+        typer.Option(metavar="COLUMN", help="Do not use this column; repeatable."),
     ] = None,
     weight: Annotated[
         str | None, typer.Option(metavar="COLUMN", help="Column of the rows' weights.")
     ] = None,
-    seed: Annotated[int, typer.Option(help="Seed of all that is random.")] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of the random draws.")] = 0,
     jobs: Annotated[int, typer.Option(help="Threads; -1 uses all cores.")] = -1,
     data_format: DataFormat = None,
     zero_based: ZeroBased = False,
@@ -85,8 +90,8 @@ def fit(
 ) -> None:
     """Train a model on a table and save it.
 
-    Types are guessed and shown: numbers stay numbers, text becomes categories, empty
-    cells are missing values. LIBSVM files carry their labels themselves.
+    Column types are inferred and shown: numbers stay numbers, text becomes categories,
+    empty cells are missing values. LIBSVM files contain the labels; omit --target.
     """
     keep_inputs(output, data, test)
     if output is None and test is None and cv is None:
@@ -94,8 +99,8 @@ def fit(
     if output is not None and not output.absolute().parent.is_dir():
         raise typer.BadParameter(f"the folder of {output} does not exist; make it first.")
     classifier = make_classifier(model, settings or [], seed, jobs)
-    source = Source.find(data, data_format, zero_based=zero_based)
-    test_source = None if test is None else find_test(test, zero_based)
+    source = Source.parse(data, data_format, zero_based=zero_based)
+    test_source = None if test is None else open_test(test, zero_based)
     X, y, row_weight = read_rows(source, target, drop or [], weight)
     check_classes(source, target, y, cv)
     result: dict[str, Any] = {"rows": len(y), "columns": describe_columns(X)}
@@ -129,14 +134,15 @@ def make_classifier(kind: Kind, settings: list[str], seed: int, jobs: int) -> An
             raise typer.BadParameter(f"--set takes NAME=VALUE, got {setting!r}.")
         if name not in known:
             raise typer.BadParameter(
-                f"--set names {name!r}, which a {kind} does not have; it has {', '.join(known)}."
+                f"--set {name} is not a parameter of a {kind}; its parameters are "
+                f"{', '.join(known)}."
             )
         classifier.set_params(**{name: read_value(text)})
     return classifier
 
 
 def read_value(text: str) -> Any:
-    """Return what a text means in Python: a number, None, True, ... or itself."""
+    """Return the Python value of a text (a number, None, True, ...), or the text itself."""
     try:
         return ast.literal_eval(text)
     except (ValueError, SyntaxError):
@@ -158,21 +164,21 @@ def read_rows(
     return X, y, None if weight is None else frame[weight].to_numpy()
 
 
-def find_test(name: str, zero_based: bool) -> Source:
-    """Return the table to score on, which must be there before a long fit begins."""
-    source = Source.find(name, zero_based=zero_based)
+def open_test(name: str, zero_based: bool) -> Source:
+    """Return the table to score on; it must exist before a long fit begins."""
+    source = Source.parse(name, zero_based=zero_based)
     with source.open():
         return source
 
 
 def check_classes(source: Source, target: str | None, y: Any, n_folds: int | None) -> None:
-    """Refuse labels that are no classes, or too few for the folds."""
+    """Refuse labels that are not classes, or too few for the folds."""
     check_rows(source, y)
     name = "labels" if target is None else f"column {target!r}"
     if y.dtype.kind == "f" and (y != np.floor(y)).any():
         raise TableError(
-            f"{source} has numbers with fractions in its {name}, but lhtree learns classes; "
-            "name a column of labels, or make classes of the numbers first."
+            f"{source} has numbers with fractions in its {name}, but lhtree predicts classes; "
+            "name a column of class labels, or turn the numbers into classes first."
         )
     n_least = int(np.unique(y, return_counts=True)[1].min())
     if n_folds is not None and n_folds > n_least:
@@ -183,7 +189,7 @@ def check_classes(source: Source, target: str | None, y: Any, n_folds: int | Non
 
 
 def describe_columns(X: Any) -> list[dict[str, Any]]:
-    """Return name, kind and gaps of each column of a frame."""
+    """Return the name, the kind and the number of missing values of each column."""
     if not isinstance(X, pd.DataFrame):
         return [{"name": f"x0 to x{X.shape[1] - 1}", "kind": "number", "missing": 0}]
     rows = []
@@ -192,7 +198,7 @@ def describe_columns(X: Any) -> list[dict[str, Any]]:
         is_number = pd.api.types.is_numeric_dtype(column)
         kind = "number" if is_number else str(column.dtype)
         if pd.api.types.is_bool_dtype(column):
-            kind = "truth value"
+            kind = "boolean"
         elif not is_number and not pd.api.types.is_datetime64_any_dtype(column):
             kind = f"category, {column.nunique()} values"
         rows.append({"name": str(name), "kind": kind, "missing": int(column.isna().sum())})
@@ -200,7 +206,7 @@ def describe_columns(X: Any) -> list[dict[str, Any]]:
 
 
 def print_columns(source: Source, result: dict[str, Any], console: Console) -> None:
-    """Show what was guessed of the table."""
+    """Print the inferred types of the columns."""
     columns = result["columns"]
     n_rows, n_columns = count(result["rows"], "row"), count(len(columns), "column")
     console.print(f"{n_rows}, {n_columns} in {source}", markup=False)
@@ -213,14 +219,14 @@ def print_columns(source: Source, result: dict[str, Any], console: Console) -> N
 
 
 def cross_validate(model: Any, X: Any, y: Any, weight: Any, n_folds: int) -> dict[str, Any]:
-    """Score a model by cross-validation, each fold once."""
+    """Score a model by stratified cross-validation."""
     folds = StratifiedKFold(n_folds, shuffle=True, random_state=0)
     scores = []
     with show_progress("cross-validation", total=n_folds) as progress:
         for train, test in folds.split(np.zeros(len(y)), y):
-            part_weight = None if weight is None else weight[train]
-            part = clone(model).fit(take_rows(X, train), y[train], part_weight)
-            scores.append(score(part, take_rows(X, test), y[test]))
+            fold_weight = None if weight is None else weight[train]
+            fold = clone(model).fit(take_rows(X, train), y[train], fold_weight)
+            scores.append(score(fold, take_rows(X, test), y[test]))
             progress.advance(progress.task_ids[0])
     accuracy = [fold["accuracy"] for fold in scores]
     losses = [fold["log_loss"] for fold in scores if fold["log_loss"] is not None]
@@ -233,7 +239,7 @@ def cross_validate(model: Any, X: Any, y: Any, weight: Any, n_folds: int) -> dic
 
 
 def print_scores(model: Any, result: dict[str, Any], console: Console) -> None:
-    """Show what came out."""
+    """Print the size of the model and its scores."""
     console.print(
         f"{type(model).__name__}: {count(len(model.trees_), 'tree')}, "
         f"{count(model.get_n_leaves(), 'leaf', 'leaves')}, depth {model.get_depth()}",

@@ -1,4 +1,4 @@
-"""``lhtree info``: what a model file holds."""
+"""``lhtree info``: what is in a model file."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rich.console import Console
 from lhtree.cli.models import ModelFile, load_model
 from lhtree.cli.outputs import keep_inputs
 from lhtree.cli.screen import AsJson, Examples, add_row, get_console, make_table, print_json
-from lhtree.explain.reading import find_feature_names
+from lhtree.explain.model_view import list_feature_names
 
 EXAMPLES = Examples("lhtree info wine.safetensors")
 N_STRONGEST = 10
@@ -28,12 +28,12 @@ def info(model: ModelFile, as_json: AsJson = False) -> None:
 
 
 def describe(model: Any) -> dict[str, Any]:
-    """Return what is worth knowing of a model."""
-    plain = type(model)().get_params()
-    all_names = find_feature_names(model)
-    feature, own = np.unique(model.column_source_, return_inverse=True)  # those that trees see
+    """Return the parameters, classes, size and strongest features of a model."""
+    default = type(model)().get_params()
+    all_names = list_feature_names(model)
+    feature, own = np.unique(model.column_source_, return_inverse=True)  # those the trees see
     names = [all_names[j] for j in feature]
-    importance = np.bincount(own, model.forest_.find_importances())
+    importance = np.bincount(own, model.forest_.compute_importances())
     order = np.argsort(-importance, kind="stable")[:N_STRONGEST]
     return {
         "model": type(model).__name__,
@@ -43,13 +43,13 @@ def describe(model: Any) -> dict[str, Any]:
         "leaves": model.get_n_leaves(),
         "depth": model.get_depth(),
         "parameters": model.get_params(),
-        "changed": [k for k, v in model.get_params().items() if repr(v) != repr(plain[k])],
+        "changed": [k for k, v in model.get_params().items() if repr(v) != repr(default[k])],
         "importances": {names[j]: float(importance[j]) for j in order if importance[j] > 0},
     }
 
 
 def print_facts(facts: dict[str, Any], console: Console) -> None:
-    """Show them as tables."""
+    """Print the facts as tables."""
     table = make_table("", facts["model"])
     classes = ", ".join(map(str, facts["classes"][:10]))
     more = f" and {len(facts['classes']) - 10} more" if len(facts["classes"]) > 10 else ""
@@ -57,7 +57,7 @@ def print_facts(facts: dict[str, Any], console: Console) -> None:
     add_row(table, "features", len(facts["features"]))
     add_row(table, "trees", f"{facts['trees']}, {facts['leaves']} leaves, depth {facts['depth']}")
     changed = ", ".join(f"{name}={facts['parameters'][name]!r}" for name in facts["changed"])
-    add_row(table, "parameters", changed or "all as by default")
+    add_row(table, "parameters", changed or "all defaults")
     add_row(table, "file", f"{facts['bytes'] / 1e6:.2f} MB")
     console.print(table)
     table = make_table("strongest features", "importance", right=("importance",))

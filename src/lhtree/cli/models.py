@@ -1,4 +1,4 @@
-"""What the commands know of a model: its file, its columns, and how well it does."""
+"""What the commands need of a model: its file, its columns and its scores."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from lhtree.cli.tables import (
 )
 
 ModelFile = Annotated[
-    Path, typer.Argument(metavar="MODEL", help="File that lhtree fit or lhtree.save wrote.")
+    Path, typer.Argument(metavar="MODEL", help="Model file of lhtree fit or lhtree.save.")
 ]
 
 
@@ -38,13 +38,13 @@ def load_model(path: Path) -> Any:
 
 
 def list_columns(model: Any) -> list[str] | None:
-    """Return the names of the columns that a model reads; None if it knows none."""
+    """Return the names of the columns that a model reads; None if they have no names."""
     names = getattr(model, "feature_names_in_", None)
     return None if names is None else [str(name) for name in names]
 
 
 def list_text(model: Any) -> list[str]:
-    """Return the names of the columns that hold text; other categories are numbers."""
+    """Return the names of the columns whose categories are text; other categories are numbers."""
     names = list_columns(model) or []
     return [
         names[category.feature]
@@ -54,7 +54,7 @@ def list_text(model: Any) -> list[str]:
 
 
 def iterate_rows(model: Any, source: Source) -> Iterator[Any]:
-    """Read what a model needs from a table, block by block."""
+    """Read the columns that a model needs from a table, block by block."""
     if source.format == Format.libsvm:
         yield from iterate_libsvm(source, model.n_features_in_)
         return
@@ -69,18 +69,18 @@ def iterate_rows(model: Any, source: Source) -> Iterator[Any]:
 
 
 def _read_unnamed(model: Any, source: Source) -> Any:
-    """Read a table for a model that was trained on an array: columns count by position."""
+    """Read a table for a model that was trained on an array: columns are taken by position."""
     frame = read_frame(source)
     if frame.shape[1] != model.n_features_in_:
         raise TableError(
-            f"{source} has {frame.shape[1]} columns, but the model reads "
-            f"{model.n_features_in_}, which it knows by position only."
+            f"{source} has {frame.shape[1]} columns, but the model was trained on "
+            f"{model.n_features_in_} columns without names; give exactly these, in order."
         )
     return frame.to_numpy(dtype=np.float64)
 
 
 def read_labelled(model: Any, source: Source, target: str | None) -> tuple[Any, Any]:
-    """Read rows and their labels for a model that is fitted."""
+    """Read rows and their labels for a fitted model."""
     if source.format == Format.libsvm:
         X, y = read_libsvm(source, model.n_features_in_)
     else:
@@ -94,7 +94,7 @@ def _read_labelled_frame(model: Any, source: Source, target: str) -> tuple[Any, 
     if names and target in names:
         raise typer.BadParameter(
             f"--target {target} is one of the columns that the model reads; "
-            "name that of the class labels."
+            "name the column of the class labels."
         )
     if any(isinstance(label, str) for label in model.classes_):
         text = [*text, target]  # "true" and "007" stay what they are
@@ -106,15 +106,15 @@ def _read_labelled_frame(model: Any, source: Source, target: str) -> tuple[Any, 
 
 
 def check_rows(source: Source, y: Any) -> None:
-    """Demand at least one row."""
+    """Require at least one row."""
     if len(y) == 0:
         raise TableError(f"{source} has no rows.")
 
 
 def check_target(target: str | None) -> str:
-    """Demand the name of the column of labels."""
+    """Require the name of the column of labels."""
     if target is None:
-        raise typer.BadParameter("give --target, the name of the column of class labels.")
+        raise typer.BadParameter("give --target, the name of the column of the class labels.")
     return target
 
 
@@ -134,25 +134,25 @@ def split_target(
     return frame.drop(columns=[target, *dropped]), y.to_numpy()
 
 
-def find_codes(model: Any, y: Any) -> NDArray[np.int64]:
-    """Return the place of each label among the classes of a model, -1 if it is none of them.
+def encode_labels(model: Any, y: Any) -> NDArray[np.int64]:
+    """Return the index of each label in the classes of a model, -1 if it is not one of them.
 
     The type of a label does not matter: a table may write the class 1 as 1.0 or as text.
     """
     classes = model.classes_.tolist()
-    places = {str(label): k for k, label in enumerate(classes)}
-    places |= {label: k for k, label in enumerate(classes)}  # 1, 1.0 and True are one key
-    code, labels = pd.factorize(np.asarray(y))
-    place = [
-        next((places[form] for form in _list_forms(label) if form in places), -1)
+    index = {str(label): k for k, label in enumerate(classes)}
+    index |= {label: k for k, label in enumerate(classes)}  # 1, 1.0 and True are one key
+    position, labels = pd.factorize(np.asarray(y))
+    encoded = [
+        next((index[spelling] for spelling in _list_spellings(label) if spelling in index), -1)
         for label in labels.tolist()
     ]
-    result: NDArray[np.int64] = np.array(place, dtype=np.int64)[code]
+    result: NDArray[np.int64] = np.array(encoded, dtype=np.int64)[position]
     return result
 
 
-def _list_forms(label: Any) -> Iterator[Any]:
-    """Return what a label may be as a class, the most exact first."""
+def _list_spellings(label: Any) -> Iterator[Any]:
+    """Yield what a label may be as a class, the most exact first."""
     yield label
     yield str(label)
     try:
@@ -165,22 +165,23 @@ def _list_forms(label: Any) -> Iterator[Any]:
 
 
 def match_labels(model: Any, y: Any) -> Any:
-    """Return labels as a model has them, or as they are if it does not know them all."""
-    code = find_codes(model, y)
-    return y if (code < 0).any() else model.classes_[code]
+    """Return labels as classes of a model, or as they are if some are not its classes."""
+    y_encoded = encode_labels(model, y)
+    return y if (y_encoded < 0).any() else model.classes_[y_encoded]
 
 
 def score(model: Any, X: Any, y: Any) -> dict[str, Any]:
-    """Return how well a model answers rows whose labels are known."""
-    code, classes = find_codes(model, y), np.arange(len(model.classes_))
-    predicted = find_codes(model, model.predict(X))
-    is_known = bool((code >= 0).all())
+    """Return how well a model predicts the labels of rows."""
+    y_encoded, classes = encode_labels(model, y), np.arange(len(model.classes_))
+    predicted = encode_labels(model, model.predict(X))
+    is_known = bool((y_encoded >= 0).all())
     loss = None
     if is_known and len(classes) > 1:
-        loss = float(log_loss(code, model.predict_proba(X), labels=classes))
+        loss = float(log_loss(y_encoded, model.predict_proba(X), labels=classes))
+    balanced = float(balanced_accuracy_score(y_encoded, predicted)) if is_known else None
     return {
-        "accuracy": float(accuracy_score(code, predicted)),
-        "balanced_accuracy": float(balanced_accuracy_score(code, predicted)) if is_known else None,
+        "accuracy": float(accuracy_score(y_encoded, predicted)),
+        "balanced_accuracy": balanced,
         "log_loss": loss,
         "n_rows": len(y),
     }

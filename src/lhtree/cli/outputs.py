@@ -1,4 +1,4 @@
-"""What a command writes, which must be none of the files that it reads."""
+"""Keeps commands from writing over the files that they read."""
 
 from __future__ import annotations
 
@@ -14,32 +14,32 @@ import typer
 def keep_inputs(output: Path | None, *inputs: str | Path | None) -> None:
     """Refuse to write into a file that the command reads, before it does anything.
 
-    Files are compared, not their names: links and other spellings lead to the same one.
+    Files are compared, not their names: links and other spellings lead to the same file.
     Devices and pipes hold nothing that could be lost.
 
     Parameters
     ----------
     output : Path or None
-        What ``-o`` names. Standard output is looked at in any case.
+        The file that ``-o`` names. Standard output is always checked.
     *inputs : str, Path or None
-        Tables, for which the text ``-`` means standard input, and models.
+        Tables, where the text ``-`` means standard input, and models.
     """
     for place in inputs:
         is_stream = place == "-"  # no Path equals a text: a model named so is a file
-        read = _find_file(sys.stdin if is_stream else place)
+        read = _look_up_file(sys.stdin if is_stream else place)
         name = "standard input" if is_stream else place
-        if _is_same(_find_file(output), read):
+        if _is_same(_look_up_file(output), read):
             raise typer.BadParameter(
                 f"-o {output} would overwrite {name}, which this command reads; name another file."
             )
-        if _is_same(_find_file(sys.stdout), read):
+        if _is_same(_look_up_file(sys.stdout), read):
             raise typer.BadParameter(
                 f"standard output goes into {name}, which this command reads; send it elsewhere."
             )
 
 
-def _find_file(place: str | Path | TextIO | None) -> os.stat_result | None:
-    """Return what the system knows of a regular file; None if there is none."""
+def _look_up_file(place: str | Path | TextIO | None) -> os.stat_result | None:
+    """Return the status of a regular file; None if there is none."""
     if place is None:
         return None
     try:

@@ -21,7 +21,7 @@ from lhtree.cli.tables import (
     Format,
     Source,
     ZeroBased,
-    find_format,
+    choose_format,
     open_writer,
 )
 from lhtree.persist.files import replacing
@@ -41,21 +41,23 @@ def predict(
             "-o", "--output", metavar="FILE", help="CSV, Parquet or Arrow; default: stdout as CSV."
         ),
     ] = None,
-    proba: Annotated[bool, typer.Option("--proba", help="Add a column for each class.")] = False,
+    proba: Annotated[
+        bool, typer.Option("--proba", help="Add the probability of each class.")
+    ] = False,
     data_format: DataFormat = None,
     zero_based: ZeroBased = False,
     as_json: AsJson = False,
 ) -> None:
     """Predict the class of every row of a table.
 
-    The table is read and written in blocks, so it may be larger than the memory. Its
-    columns are found by name, in any order; others are passed over.
+    The table is read and written in blocks, so it may be larger than memory. Columns are
+    matched by name, in any order; columns that the model does not use are ignored.
     """
     keep_inputs(output, model, data)
     if as_json and output is None:
         raise typer.BadParameter("--json prints a summary; it needs -o for the predictions.")
-    source = Source.find(data, data_format, zero_based=zero_based)
-    kind = Format.csv if output is None else find_format(str(output), None)
+    source = Source.parse(data, data_format, zero_based=zero_based)
+    kind = Format.csv if output is None else choose_format(str(output), None)
     classifier = load_model(model)
     blocks = iterate_rows(classifier, source)
     first = next(blocks, None)  # a table that does not fit is refused before anything is written
@@ -64,7 +66,7 @@ def predict(
         with open_writer(file, kind, make_schema(classifier, proba)) as writer:
             for rows in blocks if first is None else chain([first], blocks):
                 if rows.shape[0]:
-                    writer.write_table(answer(classifier, rows, proba))
+                    writer.write_table(predict_block(classifier, rows, proba))
                     n_rows += rows.shape[0]
                     progress.update(progress.task_ids[0], description=f"{n_rows} rows predicted")
     if as_json:
@@ -73,7 +75,7 @@ def predict(
 
 @contextmanager
 def opened(output: Path | None) -> Iterator[BinaryIO]:
-    """Open a new file, complete or not there at all, or standard output."""
+    """Open standard output, or a new file that is complete or does not exist."""
     if output is None:
         yield sys.stdout.buffer
     else:
@@ -82,15 +84,15 @@ def opened(output: Path | None) -> Iterator[BinaryIO]:
 
 
 def make_schema(model: Any, proba: bool) -> pa.Schema:
-    """Return the columns of the answer."""
+    """Return the columns of the predictions."""
     fields = [pa.field("prediction", pa.array(model.classes_.tolist()).type)]
     if proba:
         fields += [pa.field(f"probability_{label}", pa.float64()) for label in model.classes_]
     return pa.schema(fields)
 
 
-def answer(model: Any, rows: Any, proba: bool) -> pa.Table:
-    """Return labels, and probabilities if they are wanted, of a block of rows."""
+def predict_block(model: Any, rows: Any, proba: bool) -> pa.Table:
+    """Return the labels, and optionally the probabilities, of a block of rows."""
     columns = [pa.array(model.predict(rows).tolist())]
     if proba:
         probability = model.predict_proba(rows)

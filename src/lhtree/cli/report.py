@@ -26,7 +26,7 @@ def report(
     zero_based: ZeroBased = False,
     as_json: AsJson = False,
 ) -> None:
-    """Write one HTML page: scores, trees to click through, and why rows are predicted so."""
+    """Write one HTML page: scores, trees to click through, and explained predictions."""
     keep_inputs(output, model, data)
     try:
         from lhtree.report import write_report
@@ -37,7 +37,9 @@ def report(
             f'Reports need {error.name}: install with pip install "lhtree[report]".'
         ) from error
     classifier = load_model(model)
-    X, y = read_labelled(classifier, Source.find(data, data_format, zero_based=zero_based), target)
+    X, y = read_labelled(
+        classifier, Source.parse(data, data_format, zero_based=zero_based), target
+    )
     with show_progress("writing the report"):
         write_report(classifier, X, match_labels(classifier, y), output)
     if as_json:

@@ -17,7 +17,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, Ti
 from rich.table import Table
 from rich.text import Text
 
-WIDTH_IN_PIPE = 100  # no terminal to ask; wide enough that no cell is cut
+WIDTH_IN_PIPE = 100  # there is no terminal; wide enough that no cell is cut
 
 AsJson = Annotated[
     bool, typer.Option("--json", help="Print the result as JSON, for other programs.")
@@ -42,12 +42,12 @@ def get_console() -> Console:
 
 
 def print_json(value: Any) -> None:
-    """Print plain data as JSON; what is no number becomes null."""
+    """Print plain data as JSON; NaN and infinities become null."""
     typer.echo(json.dumps(to_plain(value), indent=2, ensure_ascii=False, allow_nan=False))
 
 
 def to_plain(value: Any) -> Any:
-    """Return NumPy's and Python's values as what JSON knows."""
+    """Return values of NumPy and Python as JSON types."""
     if isinstance(value, dict):
         return {str(key): to_plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple | np.ndarray):
@@ -83,7 +83,7 @@ def count(n: int, one: str, many: str | None = None) -> str:
 def show_progress(task: str, total: float | None = None) -> Iterator[Progress]:
     """Show a bar on standard error while the block runs, if that is a terminal.
 
-    Its only task has number 0; without `total` the bar moves without an end.
+    Its only task has number 0; without `total` the bar shows no end.
     """
     console = Console(stderr=True)
     columns = [TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn()]

@@ -21,14 +21,14 @@ import pyarrow.parquet
 import typer
 from sklearn.datasets import load_svmlight_file
 
-HEAD_BYTES = 1 << 20  # of a CSV file, from which types are guessed
+HEAD_BYTES = 1 << 20  # of a CSV file, from which types are inferred
 BLOCK_BYTES = 4 << 20  # of a text file, read at a time; several are read ahead
-BLOCK_ROWS = 1 << 16  # of any other
+BLOCK_ROWS = 1 << 16  # of any other file
 MOST_NAMES = 5  # in a message
 
 
 class Format(StrEnum):
-    """How a table is written in a file."""
+    """The format of a table in a file."""
 
     csv = "csv"
     parquet = "parquet"
@@ -54,16 +54,17 @@ DataFile = Annotated[
     str, typer.Argument(metavar="DATA", help="CSV, Parquet, Arrow or LIBSVM file; - reads stdin.")
 ]
 DataFormat = Annotated[
-    Format | None, typer.Option("--format", help="Format of DATA; default: by its name, or CSV.")
+    Format | None,
+    typer.Option("--format", help="Format of DATA; default: by the file's ending, else CSV."),
 ]
 ZeroBased = Annotated[
-    bool, typer.Option("--zero-based", help="Columns of LIBSVM files count from 0, not from 1.")
+    bool, typer.Option("--zero-based", help="LIBSVM files number columns from 0, not from 1.")
 ]
 
 
 @dataclass(frozen=True)
 class Source:
-    """Where a table is read from, and how it is written there."""
+    """A file or stream with a table, and its format."""
 
     name: str  # "-" is standard input
     format: Format
@@ -71,10 +72,10 @@ class Source:
     zero_based: bool = False  # whether the columns of a LIBSVM file count from 0
 
     @classmethod
-    def find(cls, name: str, given: Format | None = None, *, zero_based: bool = False) -> Source:
-        """Return the source that a command line names."""
+    def parse(cls, name: str, given: Format | None = None, *, zero_based: bool = False) -> Source:
+        """Return the source that the command line names."""
         suffix = Path(name).suffix.lower()
-        kind = find_format(name, given)
+        kind = choose_format(name, given)
         if zero_based and kind != Format.libsvm:
             raise typer.BadParameter(
                 f"--zero-based is for LIBSVM files; {name} is read as {kind}."
@@ -103,8 +104,8 @@ class TableError(ValueError):
     """A table that cannot be read, in one sentence that names it."""
 
 
-def find_format(name: str, given: Format | None) -> Format:
-    """Return the format of a file by its name, unless it is given."""
+def choose_format(name: str, given: Format | None) -> Format:
+    """Return the given format, or else that of the file's ending."""
     if given is not None:
         return given
     suffix = Path(name).suffix.lower()
@@ -119,14 +120,14 @@ def find_format(name: str, given: Format | None) -> Format:
 
 
 def read_frame(source: Source, text: Sequence[str] = ()) -> pd.DataFrame:
-    """Read a whole table; types are guessed, except of the columns that are known as text."""
+    """Read a whole table; types are inferred, except for the columns known to be text."""
     if source.format == Format.libsvm:
         raise TableError(f"{source}: LIBSVM files have no named columns; use read_libsvm.")
     with source.open() as file:
         if source.format == Format.csv:
-            head, rest = _read_head(file)
+            head = file.read(HEAD_BYTES)
             _check_header(source, head)
-            stream = pa.PythonFile(_Chained(head, rest), mode="r")
+            stream = pa.PythonFile(_Chained(head, file), mode="r")
             table = pa.csv.read_csv(
                 stream,
                 parse_options=pa.csv.ParseOptions(delimiter=source.delimiter),
@@ -147,7 +148,7 @@ def _read_arrow(file: Any) -> pa.Table:
 
 
 def _open_arrow(file: Any) -> tuple[Iterator[pa.RecordBatch], pa.Schema]:
-    """Open a file or a stream of Arrow's: files begin with a mark."""
+    """Open an Arrow file or stream: files begin with a mark."""
     is_file = file.read(6) == b"ARROW1"
     file.seek(0)
     if not is_file:
@@ -158,7 +159,7 @@ def _open_arrow(file: Any) -> tuple[Iterator[pa.RecordBatch], pa.Schema]:
 
 
 def to_frame(table: pa.Table) -> pd.DataFrame:
-    """Return a frame of types that the classifiers know."""
+    """Return a frame of types that the classifiers accept."""
     fields = []
     for field in table.schema:
         has_gaps = table.column(field.name).null_count > 0
@@ -177,7 +178,7 @@ def read_libsvm(source: Source, n_features: int | None = None) -> tuple[Any, Any
 
 
 def _parse_libsvm(source: Source, text: bytes, n_features: int | None) -> tuple[Any, Any]:
-    """Read lines of a LIBSVM file; no guess from them where its columns begin."""
+    """Read lines of a LIBSVM file, without guessing from them where its columns begin."""
     try:
         X, y = load_svmlight_file(
             io.BytesIO(text), n_features=n_features, zero_based=source.zero_based
@@ -186,7 +187,7 @@ def _parse_libsvm(source: Source, text: bytes, n_features: int | None) -> tuple[
         if "Invalid index 0 " not in str(error):
             raise
         raise TableError(
-            f"{source} has a column 0, but those of LIBSVM files count from 1; give --zero-based."
+            f"{source} has a column 0, but LIBSVM files number columns from 1; give --zero-based."
         ) from error
     return X, y
 
@@ -202,7 +203,7 @@ def _tidy_labels(y: Any) -> Any:
 def iterate_frames(
     source: Source, numbers: Sequence[str], text: Sequence[str]
 ) -> Iterator[pd.DataFrame]:
-    """Read the named columns block by block; their kinds are known beforehand."""
+    """Read the named columns block by block; their kinds are known in advance."""
     wanted = [*numbers, *text]
     with source.open() as file:
         if source.format == Format.csv:
@@ -226,21 +227,21 @@ def iterate_frames(
 def _iterate_csv(
     source: Source, file: BinaryIO, numbers: Sequence[str], text: Sequence[str]
 ) -> Iterator[pa.Table]:
-    head, rest = _read_head(file)
+    head = file.read(HEAD_BYTES)
     names = _check_header(source, head)
     check_columns(source, names, [*numbers, *text])
     parse = pa.csv.ParseOptions(delimiter=source.delimiter)
-    guessed = pa.csv.read_csv(pa.BufferReader(_cut_lines(head)), parse_options=parse).schema
-    # A guess from the first rows alone may take 1 for an integer and meet 1.5 later.
+    inferred = pa.csv.read_csv(pa.BufferReader(_cut_lines(head)), parse_options=parse).schema
+    # The first rows alone may suggest an integer column that has 1.5 later.
     kept = (pa.types.is_boolean, pa.types.is_temporal)
     types = {
-        name: guessed.field(name).type
-        if any(is_kind(guessed.field(name).type) for is_kind in kept)
+        name: inferred.field(name).type
+        if any(is_kind(inferred.field(name).type) for is_kind in kept)
         else pa.float64()
         for name in numbers
     }
     reader = pa.csv.open_csv(
-        pa.PythonFile(_Chained(head, rest), mode="r"),
+        pa.PythonFile(_Chained(head, file), mode="r"),
         read_options=pa.csv.ReadOptions(block_size=BLOCK_BYTES),
         parse_options=parse,
         convert_options=pa.csv.ConvertOptions(
@@ -263,27 +264,22 @@ def iterate_libsvm(source: Source, n_features: int) -> Iterator[Any]:
 
 
 class _Chained:
-    """A stream of which the first bytes have been read already."""
+    """A stream whose first bytes have been read already."""
 
     closed = False
 
-    def __init__(self, head: bytes, rest: BinaryIO) -> None:
-        self._head, self._rest = io.BytesIO(head), rest
+    def __init__(self, head: bytes, tail: BinaryIO) -> None:
+        self._head, self._tail = io.BytesIO(head), tail
 
     def read(self, size: int = -1) -> bytes:
-        return self._head.read(size) or self._rest.read(size)
+        return self._head.read(size) or self._tail.read(size)
 
     def close(self) -> None:
-        """Leave the stream to whoever opened it."""
-
-
-def _read_head(file: BinaryIO) -> tuple[bytes, BinaryIO]:
-    head = file.read(HEAD_BYTES)
-    return head, file
+        """Leave the stream open: its owner closes it."""
 
 
 def _cut_lines(head: bytes) -> bytes:
-    """Leave out the last line, which may be incomplete, unless it is the only one."""
+    """Drop the last line, which may be incomplete, unless it is the only one."""
     lines = head.rsplit(b"\n", 1)[0]
     return lines if b"\n" in lines and len(head) == HEAD_BYTES else head
 
@@ -303,7 +299,7 @@ def _check_names(source: Source, names: Sequence[str]) -> None:
 
 
 def check_columns(source: Source, names: Sequence[str], wanted: Sequence[str]) -> None:
-    """Name the columns that a table lacks."""
+    """Raise an error that names the columns that a table lacks."""
     if missing := [name for name in wanted if name not in names]:
         raise TableError(
             f"{source} lacks the column{'s' if len(missing) > 1 else ''} "
@@ -312,7 +308,7 @@ def check_columns(source: Source, names: Sequence[str], wanted: Sequence[str]) -
 
 
 def list_few(names: Sequence[str]) -> str:
-    """Return some names as a list in words; of many, how many more there are."""
+    """Return the first few names in one line, and how many more there are."""
     few = ", ".join(map(repr, names[:MOST_NAMES]))
     return few if len(names) <= MOST_NAMES else f"{few} and {len(names) - MOST_NAMES} more"
 
@@ -322,7 +318,7 @@ def list_few(names: Sequence[str]) -> str:
 
 @contextmanager
 def open_writer(file: BinaryIO, kind: Format, schema: pa.Schema) -> Iterator[Any]:
-    """Return something whose `write_table` adds rows to a file."""
+    """Return a writer whose `write_table` adds rows to a file."""
     if kind == Format.csv:
         writer = pa.csv.CSVWriter(file, schema)
     elif kind == Format.parquet:
@@ -330,6 +326,6 @@ def open_writer(file: BinaryIO, kind: Format, schema: pa.Schema) -> Iterator[Any
     elif kind == Format.arrow:
         writer = pa.ipc.new_file(file, schema)
     else:
-        raise typer.BadParameter("predictions are written as csv, parquet or arrow.")
+        raise typer.BadParameter("predictions can only be written as csv, parquet or arrow.")
     with writer:
         yield writer

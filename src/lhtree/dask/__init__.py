@@ -17,6 +17,6 @@ except ImportError as error:
         "`pip install 'lhtree[dask]'`."
     ) from error
 
-from lhtree.dask.classifier import LHForestClassifier, LHTClassifier
+from lhtree.dask.estimators import LHForestClassifier, LHTClassifier
 
 __all__ = ["LHForestClassifier", "LHTClassifier"]

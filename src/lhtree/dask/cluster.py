@@ -52,7 +52,7 @@ class Shared(NamedTuple):
 
 def run_each(function: Callable[..., Any], columns: Sequence[Any], shared: Shared) -> list[Any]:
     """Run a function on each partition of a group."""
-    return [function(*pieces, *shared.values) for pieces in zip(*columns, strict=True)]
+    return [function(*items, *shared.values) for items in zip(*columns, strict=True)]
 
 
 def run_merged(
@@ -63,7 +63,7 @@ def run_merged(
     shared: Shared,
 ) -> Runs[Any]:
     """Run a function on each partition of a group, and merge what it returns."""
-    parts = (function(*pieces, *shared.values) for pieces in zip(*columns, strict=True))
+    parts = (function(*items, *shared.values) for items in zip(*columns, strict=True))
     return collect_runs(numbers, parts, n_partitions)
 
 
@@ -72,16 +72,16 @@ def run_joined(
 ) -> Any:
     """Run a function on what was taken from all partitions, in their order."""
     found = {
-        number: piece
-        for some, pieces in zip(numbers, groups, strict=True)
-        for number, piece in zip(some, pieces, strict=True)
+        number: item
+        for some, items in zip(numbers, groups, strict=True)
+        for number, item in zip(some, items, strict=True)
     }
     groups.clear()
     return function([found.pop(number) for number in range(len(found))], *others)
 
 
-def _pick(pieces: Sequence[Sequence[Any]], number: int) -> list[Any]:
-    return [piece[number] for piece in pieces]
+def _pick(items: Sequence[Sequence[Any]], number: int) -> list[Any]:
+    return [item[number] for item in items]
 
 
 class Cluster:
@@ -177,7 +177,7 @@ class Cluster:
     def total(
         self, function: Callable[..., Mergeable], *columns: Sequence[Any], shared: Any = ()
     ) -> Any:
-        """Return what all partitions tell, merged on the workers."""
+        """Return what a pass over all partitions returns, merged on the workers."""
         self.n_passes += 1
         n, everyone = self._n_partitions, self._share(tuple(shared))
         task, merge = delayed(run_merged, pure=False), delayed(merge_runs, pure=False)
@@ -209,7 +209,7 @@ class Cluster:
     ) -> list[Future]:
         """Start one task per job, which gets what each group has taken for it.
 
-        ``take(table, state, *takes)`` returns a piece for each job, and ``finish(pieces,
+        ``take(table, state, *takes)`` returns a item for each job, and ``finish(items,
         job, *shared)`` works on those of one job.
         """
         task, pick = delayed(run_each, pure=False), delayed(_pick, pure=False)
@@ -218,7 +218,7 @@ class Cluster:
         others = [delayed(value, pure=False, traverse=False) for value in shared]
         end = delayed(run_joined, pure=False)
         tasks = [
-            end(finish, [pick(pieces, number) for pieces in taken], self.groups, job, *others)
+            end(finish, [pick(items, number) for items in taken], self.groups, job, *others)
             for number, job in enumerate(jobs)
         ]
         return self._keep(self._client.compute(tasks))

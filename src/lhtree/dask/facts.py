@@ -12,8 +12,8 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from lhtree.arrays import Floats, Ints
 from lhtree.dask.passes import Survey
-from lhtree.data.rows import find_largest_value, refuse_columns
-from lhtree.data.weights import check_range, find_class_factor
+from lhtree.data.table import compute_largest_value, refuse_columns
+from lhtree.data.weights import check_range, compute_class_factor
 
 
 class Facts(NamedTuple):
@@ -123,7 +123,7 @@ def _find_unit(surveys: Sequence[Survey], ends: Floats, n_rows: int) -> float:
 
 def weigh_classes(facts: Facts, class_weight: Any) -> Floats | None:
     """Return the factor of each class, or None; see :mod:`lhtree.data.weights`."""
-    factor = find_class_factor(class_weight, facts.classes, facts.weight)
+    factor = compute_class_factor(class_weight, facts.classes, facts.weight)
     if factor is None:
         return None
     ends = np.concatenate([factor * facts.smallest, factor * facts.largest])
@@ -135,6 +135,6 @@ def weigh_classes(facts: Facts, class_weight: Any) -> Floats | None:
 
 def check_overflow(facts: Facts, names: Any, weight_sum: float) -> None:
     """Refuse columns whose weighted sums of squares leave the range of doubles."""
-    limit = find_largest_value(weight_sum)
+    limit = compute_largest_value(weight_sum)
     beyond = np.flatnonzero(np.maximum(np.abs(facts.low), np.abs(facts.high)) > limit)
     refuse_columns(beyond, names, limit)

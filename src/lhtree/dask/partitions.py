@@ -10,11 +10,11 @@ import numpy as np
 from dask.delayed import Delayed
 from numpy.typing import NDArray
 
-from lhtree.data.frames import show_gaps
+from lhtree.data.validation import show_gaps
 
 
 class Partition(NamedTuple):
-    """Lazy pieces of the table, its labels and the weights of its rows."""
+    """A lazy partition of the table, its labels and the weights of its rows."""
 
     X: Delayed
     y: Delayed
@@ -32,7 +32,7 @@ def is_array(collection: Any) -> bool:
 
 
 def check_table(X: Any) -> Any:
-    """Return X with whole rows in each chunk; refuse what is no table of a cluster."""
+    """Return X with whole rows in each chunk; refuse what is not a table of a cluster."""
     if is_frame(X):
         if getattr(X, "ndim", 2) != 2:
             raise ValueError("X must be a dask dataframe or a dask array of two dimensions.")
@@ -87,14 +87,14 @@ def _check_pairs(X: Any, name: str, column: Any) -> None:
         )
 
 
-def _list_pieces(collection: Any) -> list[Any]:
+def _list_delayed(collection: Any) -> list[Any]:
     """Return the partitions of a collection as they are counted."""
-    pieces: list[Any] = np.ravel(collection.to_delayed()).tolist()
-    if is_frame(collection) and len(pieces) != collection.npartitions:
+    items: list[Any] = np.ravel(collection.to_delayed()).tolist()
+    if is_frame(collection) and len(items) != collection.npartitions:
         # Dask's optimiser reads several files at once where few of their columns are needed,
         # so that the labels of a table would have other partitions than its features.
-        pieces = collection.to_delayed(optimize_graph=False)
-    return pieces
+        items = collection.to_delayed(optimize_graph=False)
+    return items
 
 
 def list_partitions(X: Any, y: Any, sample_weight: Any) -> list[Partition]:
@@ -106,9 +106,9 @@ def list_partitions(X: Any, y: Any, sample_weight: Any) -> list[Partition]:
         sample_weight = _check_column("sample_weight", sample_weight)
         _check_pairs(X, "sample_weight", sample_weight)
         columns.append(sample_weight)
-    parts = [_list_pieces(collection) for collection in (X, *columns)]
+    parts = [_list_delayed(collection) for collection in (X, *columns)]
     weights = parts[2] if sample_weight is not None else [None] * len(parts[0])
-    return [Partition(*pieces) for pieces in zip(parts[0], parts[1], weights, strict=True)]
+    return [Partition(*items) for items in zip(parts[0], parts[1], weights, strict=True)]
 
 
 def to_table(X: Any) -> NDArray[Any]:

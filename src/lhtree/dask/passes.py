@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,9 +14,11 @@ from lhtree import _core
 from lhtree.arrays import Floats, Ints
 from lhtree.dask.partitions import to_table
 from lhtree.dask.runs import Listed, Sums
-from lhtree.data.frames import check_dates, check_present
-from lhtree.model.forest import Forest, Plan
+from lhtree.data.validation import check_dates, check_present
+from lhtree.model.forest import Forest, Votes
 from lhtree.model.packing import complete
+from lhtree.model.prediction import Voting
+from lhtree.training.plan import Plan
 
 Positions = NDArray[np.uint32]
 Scale = tuple[Floats, Floats]
@@ -47,13 +48,13 @@ class Labels(NamedTuple):
     """The rows of a partition that count."""
 
     row: Positions  # in the partition
-    code: NDArray[np.int32]
+    y_encoded: NDArray[np.int32]
     weight: Floats | None
     first: int  # number of the first of them in the whole table
 
 
 class State(NamedTuple):
-    """Which rows of a partition are in which node: node after node, targets first."""
+    """Which rows of a partition are in which node: node after node, positive rows first."""
 
     row: Positions
     weight: Floats | None
@@ -70,8 +71,8 @@ class Request(NamedTuple):
     with_products: bool
 
 
-class Forms(NamedTuple):
-    """Linear forms over the rows of nodes."""
+class Hyperplanes(NamedTuple):
+    """Hyperplanes over the rows of nodes."""
 
     node: Ints
     start: Ints
@@ -92,15 +93,15 @@ class Segments(NamedTuple):
 class Fates(NamedTuple):
     """What becomes of the nodes of a round."""
 
-    threshold: Floats  # of each form
+    threshold: Floats  # of each hyperplane
     stays: NDArray[np.uint8]
     keeps: NDArray[np.uint8]  # left and right side of each node
 
 
 class Draws(NamedTuple):
-    """The members of a batch and the limits of their draws."""
+    """The estimators of a batch and the limits of their draws."""
 
-    member: tuple[int, ...]
+    estimator: tuple[int, ...]
     limit: tuple[tuple[int, int], ...]
     n_rows: int
 
@@ -112,14 +113,14 @@ def survey(X: Any, y: Any, weight: Any) -> Survey:
     check_dates("sample_weight", weight)
     table, label = to_table(X), np.asarray(y)
     has_missing = _has_missing(label)
-    names, code = (label[:0], np.zeros(0, int)) if has_missing else _find_labels(label)
+    names, y_encoded = (label[:0], np.zeros(0, int)) if has_missing else _find_labels(label)
     values = np.ones(len(table)) if weight is None else np.asarray(weight, dtype=np.float64)
     is_bad = ~(np.isfinite(values) & (values >= 0))
-    fits = len(values) == len(table) == len(code)
+    fits = len(values) == len(table) == len(y_encoded)
     kept = np.flatnonzero(values > 0) if fits and not is_bad.any() else np.zeros(0, int)
     n, m = len(names), table.shape[1]
-    smallest, largest = _find_ends_by_label(code[kept], values[kept], n)
-    weights = np.bincount(code[kept], values[kept], minlength=n).astype(np.float64)
+    smallest, largest = _find_ends_by_label(y_encoded[kept], values[kept], n)
+    weights = np.bincount(y_encoded[kept], values[kept], minlength=n).astype(np.float64)
     mean = table[kept[0]].astype(np.float64) if len(kept) else np.zeros(m)
     with np.errstate(invalid="ignore", over="ignore"):
         sums = _core.sum_columns(
@@ -135,7 +136,7 @@ def survey(X: Any, y: Any, weight: Any) -> Survey:
         mean=mean,
         labels=names,
         has_missing_label=has_missing,
-        counts=np.bincount(code[kept], minlength=n),
+        counts=np.bincount(y_encoded[kept], minlength=n),
         weight=weights,
         smallest=smallest,
         largest=largest,
@@ -145,10 +146,10 @@ def survey(X: Any, y: Any, weight: Any) -> Survey:
     )
 
 
-def _find_ends_by_label(code: Ints, values: Floats, n: int) -> tuple[Floats, Floats]:
+def _find_ends_by_label(y_encoded: Ints, values: Floats, n: int) -> tuple[Floats, Floats]:
     smallest, largest = np.full(n, np.inf), np.zeros(n)
-    np.minimum.at(smallest, code, values)
-    np.maximum.at(largest, code, values)
+    np.minimum.at(smallest, y_encoded, values)
+    np.maximum.at(largest, y_encoded, values)
     return smallest, largest
 
 
@@ -169,8 +170,8 @@ def _has_missing(label: NDArray[Any]) -> bool:
 
 
 def _find_labels(label: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
-    names, code = np.unique(label, return_inverse=True)
-    return names, code.ravel()
+    names, y_encoded = np.unique(label, return_inverse=True)
+    return names, y_encoded.ravel()
 
 
 def label_rows(
@@ -179,15 +180,15 @@ def label_rows(
     """Code the classes of a partition's rows and weigh them; drop those that do not count."""
     label = np.asarray(y)
     place = np.minimum(np.searchsorted(classes, label), len(classes) - 1)
-    code = place.astype(np.int32)
+    y_encoded = place.astype(np.int32)
     values = None if weight is None else np.asarray(weight, dtype=np.float64) / unit
     if factor is not None:
-        values = factor[code] * (1.0 if values is None else values)
+        values = factor[y_encoded] * (1.0 if values is None else values)
     row = np.arange(len(label), dtype=np.uint32)
     if values is None:
-        return Labels(row, code, None, first)
-    kept = (values > 0) & (classes[code] == label)
-    return Labels(row[kept], code[kept], values[kept], first)
+        return Labels(row, y_encoded, None, first)
+    kept = (values > 0) & (classes[y_encoded] == label)
+    return Labels(row[kept], y_encoded[kept], values[kept], first)
 
 
 def sum_scale(X: Any, weight: Any, origin: Floats, unit: Floats) -> Sums:
@@ -206,19 +207,19 @@ def sum_scale(X: Any, weight: Any, origin: Floats, unit: Floats) -> Sums:
     return Sums(np.append(sums.ravel(), total), np.empty(0))
 
 
-def find_limits(plan: Plan, members: tuple[int, ...], n_rows: int) -> list[tuple[int, int]]:
-    """Find which hashes are small enough for members; that takes no row, only their number."""
-    return [_core.find_draw_limit(plan.seed, i, n_rows, plan.n_draws) for i in members]
+def find_limits(plan: Plan, estimators: tuple[int, ...], n_rows: int) -> list[tuple[int, int]]:
+    """Find which hashes are small enough for estimators; that takes no row, only their number."""
+    return [_core.compute_draw_limit(plan.seed, i, n_rows, plan.n_draws) for i in estimators]
 
 
 def draw_rows(
     labels: Labels, plan: Plan, draws: Draws, number: int
 ) -> tuple[NDArray[np.intp], Floats | None]:
-    """Return which of the rows that count a member of the batch draws, and their weights."""
+    """Return which of the rows that count an estimator of the batch draws, and their weights."""
     hash_limit, row_limit = draws.limit[number]
-    times = _core.draw_part(
+    times = _core.draw_partition(
         plan.seed,
-        draws.member[number],
+        draws.estimator[number],
         labels.first,
         len(labels.row),
         draws.n_rows,
@@ -234,17 +235,17 @@ def draw_rows(
     return drawn, weight * times[drawn]
 
 
-def count_members(labels: Labels, plan: Plan, draws: Draws) -> Sums:
-    """For each member and class: the weight of the rows drawn, and their number."""
-    sums = np.zeros((len(draws.member), 2, plan.n_classes))
-    for number in range(len(draws.member)):
+def count_estimators(labels: Labels, plan: Plan, draws: Draws) -> Sums:
+    """For each estimator and class: the weight of the rows drawn, and their number."""
+    sums = np.zeros((len(draws.estimator), 2, plan.n_classes))
+    for number in range(len(draws.estimator)):
         drawn, weight = draw_rows(labels, plan, draws, number)
-        code = labels.code[drawn]
-        sums[number, 1] = np.bincount(code, minlength=plan.n_classes)
+        y_encoded = labels.y_encoded[drawn]
+        sums[number, 1] = np.bincount(y_encoded, minlength=plan.n_classes)
         sums[number, 0] = (
             sums[number, 1]
             if weight is None
-            else np.bincount(code, weight, minlength=plan.n_classes)
+            else np.bincount(y_encoded, weight, minlength=plan.n_classes)
         )
     return Sums(sums.ravel(), np.empty(0))
 
@@ -256,20 +257,20 @@ def begin(
     roots: tuple[tuple[int, int], ...],
     factor: Floats | None,
 ) -> State:
-    """Put the rows of a partition into roots, given by member of the batch and target."""
+    """Put the rows of a partition into roots, given by estimator and positive class."""
     rows: list[Positions] = []
     weights: list[Floats] = []
     sizes: list[int] = []
     last, drawn, weight = -1, np.zeros(0, np.intp), None
-    for number, target in roots:
+    for number, positive_class in roots:
         if number != last:
             last = number
             drawn, weight = draw_rows(labels, plan, draws, number)
             if factor is not None:
-                balance = factor[number][labels.code[drawn]]
+                balance = factor[number][labels.y_encoded[drawn]]
                 weight = balance if weight is None else weight * balance
-        is_target = labels.code[drawn] == target
-        for side in (is_target, ~is_target):
+        is_positive = labels.y_encoded[drawn] == positive_class
+        for side in (is_positive, ~is_positive):
             rows.append(labels.row[drawn[side]])
             sizes.append(len(rows[-1]))
             if weight is not None:
@@ -289,43 +290,49 @@ def measure(X: Any, state: State, scale: Scale, requests: tuple[Request, ...]) -
     return Sums(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
 
 
-def count_bins(X: Any, state: State, scale: Scale, forms: Forms, segments: Segments) -> Sums:
+def count_bins(
+    X: Any, state: State, scale: Scale, hyperplanes: Hyperplanes, segments: Segments
+) -> Sums:
     """Count the projections of nodes in bins."""
-    return Sums(*_core.count_bins(to_table(X), scale, state, forms, segments))
+    return Sums(*_core.count_bins(to_table(X), scale, state, hyperplanes, segments))
 
 
-def list_scores(X: Any, state: State, scale: Scale, forms: Forms, segments: Segments) -> Listed:
+def list_scores(
+    X: Any, state: State, scale: Scale, hyperplanes: Hyperplanes, segments: Segments
+) -> Listed:
     """List the projections of nodes that lie in segments."""
-    return Listed(*_core.list_scores(to_table(X), scale, state, forms, segments))
+    return Listed(*_core.list_scores(to_table(X), scale, state, hyperplanes, segments))
 
 
-def sum_below(X: Any, state: State, scale: Scale, forms: Forms, threshold: Floats) -> Sums:
+def sum_below(
+    X: Any, state: State, scale: Scale, hyperplanes: Hyperplanes, threshold: Floats
+) -> Sums:
     """Count what lies below thresholds."""
-    return Sums(*_core.sum_below(to_table(X), scale, state, forms, threshold))
+    return Sums(*_core.sum_below(to_table(X), scale, state, hyperplanes, threshold))
 
 
-def split(X: Any, state: State, scale: Scale, forms: Forms, fates: Fates) -> State:
+def split(X: Any, state: State, scale: Scale, hyperplanes: Hyperplanes, fates: Fates) -> State:
     """Divide the rows of nodes among their children."""
-    return State(*_core.split_nodes(to_table(X), scale, state, forms, fates))
+    return State(*_core.split_nodes(to_table(X), scale, state, hyperplanes, fates))
 
 
-class Piece(NamedTuple):
+class TakenRows(NamedTuple):
     """The rows of some nodes that one partition holds, each once."""
 
     X: NDArray[Any]
-    row: Positions  # of the nodes, in X: node after node, targets first
+    row: Positions  # of the nodes, in X: node after node, positive rows first
     weight: Floats | None
-    n_targets: Ints  # of each node
-    n_rest: Ints
+    n_positive: Ints  # of each node
+    n_negative: Ints
 
 
-def take(X: Any, state: State, bundles: tuple[Ints, ...]) -> tuple[Piece, ...]:
-    """Take the rows of nodes out of a partition, a piece for each bundle of nodes."""
+def take(X: Any, state: State, chunks: tuple[Ints, ...]) -> tuple[TakenRows, ...]:
+    """Take the rows of nodes out of a partition, for each chunk of nodes."""
     table = to_table(X)
-    return tuple(_take_piece(table, state, nodes) for nodes in bundles)
+    return tuple(_take_nodes(table, state, nodes) for nodes in chunks)
 
 
-def _take_piece(table: NDArray[Any], state: State, nodes: Ints) -> Piece:
+def _take_nodes(table: NDArray[Any], state: State, nodes: Ints) -> TakenRows:
     start, middle, end = state.start[nodes], state.middle[nodes], state.start[nodes + 1]
     parts = [slice(a, b) for a, b in zip(start, end, strict=True)]
     row = np.concatenate([state.row[part] for part in parts])
@@ -333,7 +340,7 @@ def _take_piece(table: NDArray[Any], state: State, nodes: Ints) -> Piece:
     is_taken = np.zeros(len(table), dtype=bool)
     is_taken[row] = True
     place = np.cumsum(is_taken, dtype=np.uint32) - np.uint32(1)
-    return Piece(table[is_taken], place[row], weight, middle - start, end - middle)
+    return TakenRows(table[is_taken], place[row], weight, middle - start, end - middle)
 
 
 class Branches(NamedTuple):
@@ -347,21 +354,19 @@ class Branches(NamedTuple):
 
 
 def finish(
-    pieces: list[Piece], branches: Branches, scale: Scale, plan: Plan
+    taken: list[TakenRows], branches: Branches, scale: Scale, plan: Plan
 ) -> dict[str, NDArray[Any]]:
     """Grow the subtrees of nodes whose rows have come together."""
-    X = np.concatenate([piece.X for piece in pieces])
-    state = join_pieces(pieces)
-    pieces.clear()
-    mean, deviation = scale
-    if np.any(mean != 0) or np.any(deviation != 1):
-        Z: NDArray[Any] = _core.standardize(
-            np.ascontiguousarray(X), mean, deviation, plan.by_columns, 1
-        )
-    else:
-        Z = np.ascontiguousarray(X.T if plan.by_columns else X)
-    arrays = _core.grow_branches(Z, plan, state, branches, 1, make_watch())
-    complete(arrays, arrays["rule"] > 0, len(mean))
+    X = np.concatenate([each.X for each in taken])
+    state = join_rows(taken)
+    taken.clear()
+    mean, std = scale
+    is_scaled = np.any(mean != 0) or np.any(std != 1)
+    X = np.ascontiguousarray(X)
+    arrays = _core.grow_branches(
+        X, scale if is_scaled else None, plan, state, branches, 1, make_watch()
+    )
+    complete(arrays, arrays["threshold_kind"] > 0, len(mean))
     return arrays
 
 
@@ -381,16 +386,16 @@ def make_watch() -> Callable[[], None] | None:
     return watch
 
 
-def join_pieces(pieces: list[Piece]) -> State:
-    """Put the rows of pieces together; each node gets its targets, then its rest."""
-    shift = np.cumsum([0, *(len(piece.X) for piece in pieces[:-1])])
+def join_rows(taken: list[TakenRows]) -> State:
+    """Put the rows of taken together; each node gets its positive rows, then the negative ones."""
+    shift = np.cumsum([0, *(len(each.X) for each in taken[:-1])])
     rows: list[list[Positions]] = []
     weights: list[list[Floats]] = []
-    for piece, first in zip(pieces, shift, strict=True):
-        cuts = np.cumsum(np.column_stack([piece.n_targets, piece.n_rest]).ravel())[:-1]
-        rows.append(np.split(piece.row + np.uint32(first), cuts))
-        if piece.weight is not None:
-            weights.append(np.split(piece.weight, cuts))
+    for each, first in zip(taken, shift, strict=True):
+        cuts = np.cumsum(np.column_stack([each.n_positive, each.n_negative]).ravel())[:-1]
+        rows.append(np.split(each.row + np.uint32(first), cuts))
+        if each.weight is not None:
+            weights.append(np.split(each.weight, cuts))
     sides = [np.concatenate(side) for side in zip(*rows, strict=True)]
     ends = np.cumsum([0, *map(len, sides)])
     weight = None
@@ -404,58 +409,57 @@ def join_pieces(pieces: list[Piece]) -> State:
     )
 
 
-class Judges(NamedTuple):
-    """Rows whose out-of-bag votes decide."""
+class OutOfBagPartition(NamedTuple):
+    """Rows of a partition, and which estimators did not draw them."""
 
     X: NDArray[Any]
-    code: NDArray[np.int32]
+    y_encoded: NDArray[np.int32]
     weight: Floats | None
-    is_left_out: NDArray[np.bool_]  # (n_members, n_rows)
+    is_out_of_bag: NDArray[np.bool_]  # (n_estimators, n_rows)
+    has_voters: bool  # whether any row of the partition was left undrawn
 
-    def forget_rows(self) -> Judges:
+    def forget_rows(self) -> OutOfBagPartition:
         """Return what the client may know."""
         return self._replace(X=self.X[:0])
 
 
-def pick_judges(X: Any, labels: Labels, plan: Plan, draws: Draws, step: int) -> Judges:
-    """Take every so manieth row of the table."""
-    judge = np.flatnonzero((labels.first + np.arange(len(labels.row))) % step == 0)
-    is_left_out = np.ones((len(draws.member), len(labels.row)), dtype=bool)
-    for number in range(len(draws.member)):
+def take_out_of_bag(
+    X: Any, labels: Labels, plan: Plan, draws: Draws, step: int
+) -> OutOfBagPartition:
+    """Take the rows number 0, step, 2 * step, ... of the whole table."""
+    taken = np.flatnonzero((labels.first + np.arange(len(labels.row))) % step == 0)
+    is_out_of_bag = np.ones((len(draws.estimator), len(labels.row)), dtype=bool)
+    for number in range(len(draws.estimator)):
         drawn, _ = draw_rows(labels, plan, draws, number)
-        is_left_out[number, drawn] = False
-    return Judges(
-        np.ascontiguousarray(to_table(X)[labels.row[judge]]),
-        labels.code[judge],
-        None if labels.weight is None else labels.weight[judge],
-        is_left_out[:, judge],
+        is_out_of_bag[number, drawn] = False
+    return OutOfBagPartition(
+        np.ascontiguousarray(to_table(X)[labels.row[taken]]),
+        labels.y_encoded[taken],
+        None if labels.weight is None else labels.weight[taken],
+        is_out_of_bag[:, taken],
+        bool(is_out_of_bag.any()),
     )
 
 
-class VoteQuestion(NamedTuple):
-    """What is asked of rows that some members did not see."""
+class VoteRequest(NamedTuple):
+    """Whose votes are wanted on rows that they did not draw."""
 
     forest: Forest
-    n_classes: int
-    by_margin: bool
-    n_members: int  # the first ones, that are asked
-    strengths: tuple[float, ...] | None  # of shrinkage, asked side by side; None: as it is
+    voting: Voting
+    n_estimators: int  # the first ones
+    strengths: tuple[float, ...] | None  # of shrinkage, side by side; None: as it is
 
 
-def vote_left_out(judges: Judges, question: VoteQuestion) -> tuple[Floats, Floats, Floats]:
-    """Sum what the first members say of rows that they did not see."""
-    forest, n_classes, by_margin, n_members, strengths = question
-    if len(judges.X) == 0:
+def vote_out_of_bag(rows: OutOfBagPartition, request: VoteRequest) -> Votes:
+    """Sum the votes of the first estimators on rows that they did not draw."""
+    forest, voting, n_estimators, strengths = request
+    if len(rows.X) == 0:
         each = () if strengths is None else (len(strengths),)
-        nothing = np.zeros((*each, 0, n_classes))
+        nothing = np.zeros((*each, 0, voting.n_classes))
         return nothing, nothing, np.zeros((*each, 0))
-    is_asked = np.zeros((len(judges.is_left_out), 64 * -(-len(judges.X) // 64)), dtype=bool)
-    is_asked[:n_members, : len(judges.X)] = judges.is_left_out[:n_members]
-    ask = forest.vote if strengths is None else partial(forest.vote_shrunk, strengths=strengths)
-    return ask(
-        judges.X,
-        n_classes=n_classes,
-        by_margin=by_margin,
-        left_out=np.packbits(is_asked, axis=1, bitorder="little").view("<u8"),
-        n_trees_per_member=len(forest) // len(is_asked),
-    )
+    votes = np.zeros((len(rows.is_out_of_bag), 64 * -(-len(rows.X) // 64)), dtype=bool)
+    votes[:n_estimators, : len(rows.X)] = rows.is_out_of_bag[:n_estimators]
+    bits = np.packbits(votes, axis=1, bitorder="little").view("<u8")
+    if strengths is None:
+        return voting.vote(forest, rows.X, bits)
+    return voting.vote_shrunk(forest, rows.X, strengths, bits)

@@ -14,11 +14,11 @@ from lhtree import _core
 from lhtree.arrays import Floats, Ints
 from lhtree.dask import passes
 from lhtree.dask.cluster import Cluster
-from lhtree.dask.cuts import Contest, Cut, choose_cuts
-from lhtree.dask.passes import Fates, Forms, Request
+from lhtree.dask.cuts import Candidates, Cut, choose_cuts
+from lhtree.dask.passes import Fates, Hyperplanes, Request
 from lhtree.dask.runs import Sums
 from lhtree.dask.trees import GrowingTree, Record
-from lhtree.model.forest import CONTRASTS, Plan
+from lhtree.training.plan import CONTRASTS, Plan
 
 FISHER = CONTRASTS.index("fisher")
 READY, SUM_ANEW = 1, 2  # see ColumnUse in native/old/decide.hpp
@@ -32,7 +32,7 @@ class Node:
     number: int  # of its record
     key: int
     depth: int
-    count: Floats  # weights and numbers of rows: targets, rest
+    count: Floats  # weights and numbers of rows: positive, negative
     waits: bool = False  # small: to be finished on one worker
     is_leaf: bool = False
     column: NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32))
@@ -86,7 +86,7 @@ class Batch:
         self.states: list[Future] = []
         self.n_rounds = 0
 
-    def plant(self, trees: list[GrowingTree], counts: list[Floats]) -> list[int]:
+    def init_roots(self, trees: list[GrowingTree], counts: list[Floats]) -> list[int]:
         """Begin with the roots; returns the numbers of those whose rows are needed."""
         kept = []
         for number, (tree, count) in enumerate(zip(trees, counts, strict=True)):
@@ -154,7 +154,7 @@ class Batch:
 
     @property
     def _needs_products(self) -> bool:
-        return self._plan.contrast == FISHER and self._plan.n_planes > 0
+        return self._plan.contrast == FISHER and self._plan.n_hyperplanes > 0
 
     def _draw_more(self, node: Node) -> None:
         """Ask for as many further columns as are wanted and there are."""
@@ -197,7 +197,7 @@ class Batch:
         """Whether the sums can be used; otherwise the node asks for others."""
         alpha = -1.0 if node.is_leaf else self._plan.alpha
         target, rest = map(float, node.count[:2])
-        use = _core.judge_columns(
+        use = _core.classify_columns(
             node.column, node.origin, node.sum, node.end, target, rest, alpha
         )
         node.origin = np.where(use == SUM_ANEW, -node.end[::2], node.origin)
@@ -227,32 +227,36 @@ class Batch:
             )
 
     def _choose(self, splits: list[Node]) -> list[tuple[_core.Terms, Cut] | None]:
-        """Return the plane and the cut of each node, None for those that become leaves."""
-        planes = [self._make_planes(node) for node in splits]
+        """Return the hyperplane and the cut of each node, None for those that become leaves."""
+        made = [self._make_hyperplanes(node) for node in splits]
         place = {id(node): k for k, node in enumerate(self.nodes)}
-        node_of = [place[id(n)] for n, some in zip(splits, planes, strict=True) for _ in some]
-        terms = [plane for some in planes for plane in some]
-        forms = make_forms(np.array(node_of, dtype=np.int64), terms)
+        node_of = [place[id(n)] for n, some in zip(splits, made, strict=True) for _ in some]
+        terms = [each for some in made for each in some]
+        hyperplanes = join_hyperplanes(np.array(node_of, dtype=np.int64), terms)
         bounds = [
-            find_bounds(node, plane)
-            for node, some in zip(splits, planes, strict=True)
-            for plane in some
+            find_bounds(node, each)
+            for node, some in zip(splits, made, strict=True)
+            for each in some
         ]
-        contests = [
-            Contest(node.count, self._min_weight(node), len(some))
-            for node, some in zip(splits, planes, strict=True)
+        candidates = [
+            Candidates(node.count, self._min_weight(node), len(some))
+            for node, some in zip(splits, made, strict=True)
         ]
-        cuts = choose_cuts(self._run, self._plan, contests, forms, np.array(bounds).reshape(-1, 2))
+        cuts = choose_cuts(
+            self._run, self._plan, candidates, hyperplanes, np.array(bounds).reshape(-1, 2)
+        )
         return [
-            None if cut is None else (some[cut.form], cut)
-            for some, cut in zip(planes, cuts, strict=True)
+            None if cut is None else (some[cut.hyperplane], cut)
+            for some, cut in zip(made, cuts, strict=True)
         ]
 
-    def _make_planes(self, node: Node) -> list[_core.Terms]:
+    def _make_hyperplanes(self, node: Node) -> list[_core.Terms]:
         if len(node.column) == 0:
             return []
         beta, weights = node.tree.beta, map(float, node.count[:2])
-        return _core.make_planes(self._plan, beta, node.column, node.origin, node.sum, *weights)
+        return _core.make_hyperplanes(
+            self._plan, beta, node.column, node.origin, node.sum, *weights
+        )
 
     def _split(self, cuts: dict[int, tuple[_core.Terms, Cut] | None], finished: set[int]) -> None:
         """Divide the rows of the nodes that have a cut; go on with what is left."""
@@ -278,19 +282,20 @@ class Batch:
                     keeps[2 * k + side] = 1
                     following.append(child)
         number = np.array([k for k, _, _ in chosen], dtype=np.int64)
-        forms = make_forms(number, [terms for _, terms, _ in chosen])
+        hyperplanes = join_hyperplanes(number, [terms for _, terms, _ in chosen])
         fates = Fates(np.array([cut.threshold for _, _, cut in chosen]), stays, keeps)
         old = self.states
         self.states = self._cluster.start(
-            passes.split, self._tables, old, shared=(self._scale, forms, fates)
+            passes.split, self._tables, old, shared=(self._scale, hyperplanes, fates)
         )
         self._cluster.drop(old)
         self.nodes = following
 
     def _make_children(self, node: Node, terms: _core.Terms, cut: Cut) -> list[Node]:
         record = node.record
-        record.threshold, record.rule, record.extremes = cut.threshold, cut.rule, cut.extremes
-        record.terms, record.norm = terms, _core.find_norm(terms[0], terms[1])
+        record.threshold, record.threshold_kind = cut.threshold, cut.threshold_kind
+        record.extremes = cut.extremes
+        record.terms, record.norm = terms, _core.compute_norm(terms[0], terms[1])
         first = node.tree.add_children(record)
         right = np.maximum(node.count - cut.left, 0.0)
         right[:2] *= right[2:] > 0  # rounding must not leave a weight where there is no row
@@ -299,7 +304,7 @@ class Batch:
             Node(
                 node.tree,
                 first + side,
-                _core.find_child_key(node.key, bool(side)),
+                _core.make_child_key(node.key, bool(side)),
                 node.depth + 1,
                 count,
             )
@@ -307,12 +312,12 @@ class Batch:
         ]
 
 
-def make_forms(node: Ints, terms: list[_core.Terms]) -> Forms:
-    """Put the terms of forms one after the other."""
+def join_hyperplanes(node: Ints, terms: list[_core.Terms]) -> Hyperplanes:
+    """Put the terms of hyperplanes one after the other."""
     start = np.cumsum([0, *(len(term[0]) for term in terms)]).astype(np.int64)
     nothing = [(np.empty(0, np.int32), np.empty(0))]
     some = terms or nothing
-    return Forms(
+    return Hyperplanes(
         node,
         start,
         np.concatenate([term[0] for term in some]),
@@ -321,7 +326,7 @@ def make_forms(node: Ints, terms: list[_core.Terms]) -> Forms:
 
 
 def find_bounds(node: Node, terms: _core.Terms) -> tuple[float, float]:
-    """Return a range that the projections of a plane hardly leave, from those of its columns."""
+    """Return a range that projections on a hyperplane hardly leave, from those of its columns."""
     feature, weight, *_ = terms
     order = np.argsort(node.column)
     place = order[np.searchsorted(node.column, feature, sorter=order)]

@@ -1,4 +1,4 @@
-"""What partitions tell, and how it is merged: in one order, wherever the partitions are."""
+"""What passes return, and how it is merged: in one order, wherever the partitions are."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ class Sums(NamedTuple):
 class Listed(NamedTuple):
     """Single projections near the cut of a node, one for each row."""
 
-    form: NDArray[np.int32]
+    hyperplane: NDArray[np.int32]
     score: Floats
-    is_target: NDArray[np.uint8]
+    is_positive: NDArray[np.uint8]
     weight: Floats  # empty where every row counts once
 
     def merged(self, later: Listed) -> Listed:
@@ -69,7 +69,7 @@ class Runs(NamedTuple, Generic[T]):
     """
 
     parts: dict[tuple[int, int], T]
-    n_sent: int = 0  # bytes that tasks have told others so far
+    n_sent: int = 0  # bytes that tasks have sent to others so far
 
     @property
     def n_bytes(self) -> int:
@@ -92,7 +92,7 @@ def _add_run(
 
 
 def collect_runs(numbers: Sequence[int], parts: Iterable[T], n_partitions: int) -> Runs[T]:
-    """Merge what partitions tell that are in one place, as far as they are neighbours."""
+    """Merge what passes over partitions in one place return, as far as they are neighbours."""
     found: dict[tuple[int, int], T] = {}
     for number, part in zip(numbers, parts, strict=True):
         _add_run(found, (0, number), part, n_partitions)

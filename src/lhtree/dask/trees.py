@@ -14,6 +14,9 @@ from lhtree.arrays import Floats, Ints
 from lhtree.model.forest import Forest
 
 Arrays = dict[str, NDArray[Any]]
+NODE_FIELDS = (
+    "n_samples", "threshold_kind", "extremes", "threshold", "norm", "value", "weight_sum",
+)  # fmt: skip
 NO_TERMS: _core.Terms = (np.empty(0, np.int32), np.empty(0), np.empty(0), np.empty(0))
 
 
@@ -24,19 +27,18 @@ class Record:
     left: int = -1  # its children are records left and left + 1
     threshold: float = 0.0
     norm: float = 0.0
-    share: float = 0.0
+    value: float = 0.0
     n_samples: int = 0
     weight_sum: float = 0.0
-    rule: int = 0
+    threshold_kind: int = 0
     extremes: Floats = field(default_factory=lambda: np.zeros(4))
     terms: _core.Terms = NO_TERMS
     subtree: tuple[Arrays, int] | None = None  # trees grown elsewhere, and which of them
 
     def describe(self, count: Floats) -> None:
-        """Note what rows a node has: their weights and numbers, targets and rest."""
+        """Note what rows a node has: weights and numbers, positive and negative."""
         self.weight_sum = float(count[0] + count[1])
-        self.share = float(count[0] / self.weight_sum)
-        self.threshold = self.share
+        self.value = float(count[0] / self.weight_sum)
         self.n_samples = int(count[2] + count[3])
 
 
@@ -44,8 +46,8 @@ class Record:
 class GrowingTree:
     """A tree in progress."""
 
-    member: int  # of the batch
-    target: int
+    estimator: int  # of the batch
+    positive_class: int
     key: int
     beta: float
     weight_sum: float
@@ -67,7 +69,7 @@ def _list_terms(records: list[Record], n_features: int) -> Arrays:
         "feature_start": np.cumsum([0, *map(len, listed)]),
         "feature": np.concatenate(listed),
     }
-    for k, name in enumerate(("weight", "center", "deviation"), start=1):
+    for k, name in enumerate(("weight", "center", "std"), start=1):
         arrays[name] = np.concatenate([record.terms[k] for record in records])
     return arrays
 
@@ -77,10 +79,10 @@ def _to_arrays(records: list[Record], n_features: int) -> Arrays:
     arrays: Arrays = {
         "left": np.array([record.left for record in records], dtype=np.int32),
         "n_samples": np.array([record.n_samples for record in records], dtype=np.int64),
-        "rule": np.array([record.rule for record in records], dtype=np.int8),
+        "threshold_kind": np.array([record.threshold_kind for record in records], dtype=np.int8),
         "extremes": np.array([record.extremes for record in records], dtype=np.float64),
     }
-    for name in ("threshold", "norm", "share", "weight_sum"):
+    for name in ("threshold", "norm", "value", "weight_sum"):
         arrays[name] = np.array([getattr(r, name) for r in records], dtype=np.float64)
     return arrays | _list_terms(records, n_features)
 
@@ -89,11 +91,10 @@ def _cut_out(arrays: Arrays, number: int) -> Arrays:
     """Return one tree of several."""
     a, b = arrays["tree_start"][number : number + 2]
     part: Arrays = {}
-    for name in ("left", "n_samples", "rule", "extremes", "threshold", "norm", "share"):
+    for name in ("left", *NODE_FIELDS):
         part[name] = arrays[name][a:b]
-    part["weight_sum"] = arrays["weight_sum"][a:b]
     for name, of in (
-        ("start", ("weight", "center", "deviation")),
+        ("start", ("weight", "center", "std")),
         ("feature_start", ("feature",)),
     ):
         bounds = arrays[name][a : b + 1]
@@ -103,7 +104,7 @@ def _cut_out(arrays: Arrays, number: int) -> Arrays:
     return part
 
 
-def _find_order(left: Ints, right: Ints) -> Ints:
+def _order_by_level(left: Ints, right: Ints) -> Ints:
     """Return the nodes breadth-first, children in the order of their parents."""
     levels = [np.zeros(1, np.int64)]
     while len(levels[-1]):
@@ -119,7 +120,7 @@ def _reorder(values: NDArray[Any], start: Ints, order: Ints) -> tuple[NDArray[An
     return values[index], new_start
 
 
-def _join_parts(parts: list[Arrays]) -> tuple[Arrays, Ints]:
+def _join_nodes(parts: list[Arrays]) -> tuple[Arrays, Ints]:
     """Put the nodes of parts one after the other; returns where each part begins."""
     place = np.cumsum([0, *(len(part["left"]) for part in parts)])
     joined: Arrays = {}
@@ -136,11 +137,11 @@ def _join_parts(parts: list[Arrays]) -> tuple[Arrays, Ints]:
 def finish_tree(tree: GrowingTree, n_features: int) -> Arrays:
     """Return the arrays of a tree, with its subtrees in their places, breadth-first."""
     records = tree.records
-    grafted = [i for i, record in enumerate(records) if record.subtree is not None]
-    subtrees = [_cut_out(*records[i].subtree) for i in grafted]  # type: ignore[misc]
-    joined, place = _join_parts([_to_arrays(records, n_features), *subtrees])
+    replaced = [i for i, record in enumerate(records) if record.subtree is not None]
+    subtrees = [_cut_out(*records[i].subtree) for i in replaced]  # type: ignore[misc]
+    joined, place = _join_nodes([_to_arrays(records, n_features), *subtrees])
     alias = np.arange(len(records))
-    alias[grafted] = place[1:-1]
+    alias[replaced] = place[1:-1]
     left = joined["left"].astype(np.int64)
     right = np.where(left >= 0, left + 1, -1)
     upper = np.flatnonzero(left[: len(records)] >= 0)
@@ -151,17 +152,14 @@ def finish_tree(tree: GrowingTree, n_features: int) -> Arrays:
         is_split = left[part] >= 0
         left[part] += np.where(is_split, first, 0)
         right[part] += np.where(is_split, first, 0)
-    if grafted and grafted[0] == 0:  # the whole tree was grown elsewhere
+    if replaced and replaced[0] == 0:  # the whole tree was grown elsewhere
         return subtrees[0]
-    order = _find_order(left, right)
+    order = _order_by_level(left, right)
     is_split = left[order] >= 0
-    arrays: Arrays = {
-        name: joined[name][order]
-        for name in ("n_samples", "rule", "extremes", "threshold", "norm", "share", "weight_sum")
-    }
+    arrays: Arrays = {name: joined[name][order] for name in NODE_FIELDS}
     numbers = np.where(is_split, 2 * np.cumsum(is_split) - 1, -1)
     arrays["left"] = numbers.astype(np.int32)
-    for name in ("weight", "center", "deviation"):
+    for name in ("weight", "center", "std"):
         arrays[name], arrays["start"] = _reorder(joined[name], joined["start"], order)
     arrays["feature"], arrays["feature_start"] = _reorder(
         joined["feature"], joined["feature_start"], order
@@ -171,8 +169,8 @@ def finish_tree(tree: GrowingTree, n_features: int) -> Arrays:
 
 def finish_forest(trees: list[GrowingTree], scale: tuple[Floats, Floats]) -> Forest:
     """Return the forest of finished trees."""
-    joined, place = _join_parts([finish_tree(tree, len(scale[0])) for tree in trees])
+    joined, place = _join_nodes([finish_tree(tree, len(scale[0])) for tree in trees])
     joined["tree_start"] = place
-    joined["target"] = np.array([tree.target for tree in trees], dtype=np.int32)
-    joined["column_mean"], joined["column_deviation"] = scale
+    joined["positive_class"] = np.array([tree.positive_class for tree in trees], dtype=np.int32)
+    joined["column_mean"], joined["column_std"] = scale
     return Forest(**joined)

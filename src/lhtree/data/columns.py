@@ -12,11 +12,13 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from lhtree.arrays import Floats, Ints
-from lhtree.data import frames, sparse
-from lhtree.data.frames import Value
+from lhtree.data import frames, series, sparse
 from lhtree.data.notices import warn
+from lhtree.data.series import Value
 
 OTHERS = "(others)"  # names the indicator that the rarest categories share
+# Columns are written in blocks: writing whole columns would load the table for each of them.
+COLUMNS_AT_ONCE, ROWS_AT_ONCE = 32, 2048
 
 
 @dataclass(frozen=True)
@@ -47,7 +49,7 @@ class Category:
         """Number of indicators."""
         return len(self.values) + self.has_others
 
-    def find_slots(self) -> dict[Value, int]:
+    def list_slots(self) -> dict[Value, int]:
         """Return which indicator is one for each category."""
         own = {value: k for k, value in enumerate(self.values)}
         return own | dict.fromkeys(self.merged, len(self.values))
@@ -86,12 +88,12 @@ class Columns:
         """Return the kept columns of rows of numbers, dense or sparse."""
         if self.kept is None:
             return X
-        column = self.find_source()
+        column = self.list_sources()
         if isinstance(X, csr_array):
             return sparse.move_columns(X, column, np.arange(len(column)))
         return np.ascontiguousarray(X[:, column])
 
-    def find_source(self) -> Ints:
+    def list_sources(self) -> Ints:
         """Return the position in X of the column that each column is made from."""
         if self.kept is not None:
             return np.array(self.kept, dtype=np.int64)
@@ -100,10 +102,10 @@ class Columns:
             size[category.feature] = category.n_columns
         return np.repeat(np.arange(self.n_features), size)
 
-    def find_indicators(self) -> NDArray[np.bool_]:
+    def list_indicators(self) -> NDArray[np.bool_]:
         """Return which columns are indicators of a category."""
         feature = [category.feature for category in self.categories]
-        return np.isin(self.find_source(), feature)
+        return np.isin(self.list_sources(), feature)
 
     def name_columns(self, feature_names: Sequence[str]) -> list[str]:
         """Return the names of the columns that trees see."""
@@ -121,21 +123,23 @@ class Columns:
         Other kinds of values than in training are worth a warning.
         """
         columns = frames.split_columns(X)
-        source = self.find_source()
+        source = self.list_sources()
         start = np.searchsorted(source, np.arange(self.n_features))
         table = np.zeros((len(X), len(source)))
         categories = {category.feature: category for category in self.categories}
-        for j, column in enumerate(columns):
-            if j in categories:
-                code, values = frames.read_categories(column)
-                if not is_training:
-                    present = [values[k] for k in np.unique(code[code >= 0])]
-                    _warn_of_others(present, categories[j], feature_names[j])
-                slot = _find_slot(code, values, categories[j])
-                row = np.flatnonzero(slot >= 0)
-                table[row, start[j] + slot[row]] = 1.0
-            else:
-                table[:, start[j]] = _read_numbers(column, feature_names[j])
+        numbers = [j for j in range(self.n_features) if j not in categories]
+        for k in range(0, len(numbers), COLUMNS_AT_ONCE):
+            batch = numbers[k : k + COLUMNS_AT_ONCE]
+            read = [_read_numbers(columns[j], feature_names[j]) for j in batch]
+            _fill(table, start[batch], read)
+        for j, category in categories.items():
+            code, values = _read_categories(columns[j], feature_names[j])
+            if not is_training:
+                present = [values[k] for k in np.unique(code[code >= 0])]
+                _warn_of_others(present, category, feature_names[j])
+            slot = _look_up_slots(code, values, category)
+            row = np.flatnonzero(slot >= 0)
+            table[row, start[j] + slot[row]] = 1.0
         return table
 
 
@@ -173,7 +177,7 @@ class DefaultNames(Sequence[str]):
         return True
 
 
-def find_columns(
+def learn_columns(
     X: Any,
     categorical_features: Any,
     max_categories: int | None,
@@ -189,12 +193,20 @@ def find_columns(
     columns = frames.split_columns(X)
     found = []
     for j in resolve_categorical(categorical_features, columns, feature_names):
-        code, values = frames.read_categories(columns[j])
+        code, values = _read_categories(columns[j], feature_names[j])
         is_present = code >= 0
         counts = None if weight is None else weight[is_present]
         count = np.bincount(code[is_present], counts, minlength=len(values))
         found.append(_choose_values(j, values, count, max_categories))
     return Columns(len(columns), tuple(found))
+
+
+def _fill(table: Floats, position: Ints, columns: list[Floats]) -> None:
+    """Write columns to some positions of a table."""
+    for start in range(0, len(table), ROWS_AT_ONCE):
+        rows = slice(start, start + ROWS_AT_ONCE)
+        for j, column in zip(position, columns, strict=True):
+            table[rows, j] = column[rows]
 
 
 def _choose_values(
@@ -221,9 +233,9 @@ def _sort(values: list[Value]) -> list[int]:
     )
 
 
-def _find_slot(code: Ints, values: list[Value], category: Category) -> Ints:
+def _look_up_slots(code: Ints, values: list[Value], category: Category) -> Ints:
     """Return the indicator of each row that is one; -1: none."""
-    slots = category.find_slots()
+    slots = category.list_slots()
     # One more place at the end, where the code of a missing category points to.
     slot_of = np.array([slots.get(value, -1) for value in values] + [-1], dtype=np.int64)
     slot: Ints = slot_of[code]
@@ -258,22 +270,32 @@ def _list_kinds(values: Iterable[Value]) -> dict[str, Value]:
     return kinds
 
 
+def _read_categories(column: Any, name: str) -> tuple[Ints, list[Value]]:
+    try:
+        return series.read_categories(column)
+    except (TypeError, NotImplementedError) as error:  # lists, for example
+        raise ValueError(
+            f"X has the type {series.name_type(column)} in the column {name!r}, whose values "
+            "cannot be categories; turn them into text or numbers."
+        ) from error
+
+
 def _read_numbers(column: Any, name: str) -> Floats:
-    kind = frames.find_kind(column)
+    kind = series.kind_of(column)
     if kind == "number":
         try:
-            return frames.read_numbers(column)
+            return series.read_numbers(column)
         except (TypeError, ValueError) as error:
             raise ValueError(f"X must have numbers in the column {name!r}: {error}.") from error
     if kind == "category":
         raise ValueError(
-            f"X has text or categories in the column {name!r}, which is no category of this "
-            "model; name it in categorical_features, or turn it into numbers."
+            f"X has text or categories in the column {name!r}, which the model reads as "
+            "numbers; name it in categorical_features, or turn it into numbers."
         )
     raise ValueError(
-        f"X has the type {column.dtype} in the column {name!r}, which is neither a number nor a "
-        "category; turn it into numbers (of a date, for example, days since another), or name "
-        "it in categorical_features."
+        f"X has the type {series.name_type(column)} in the column {name!r}, which is neither a "
+        "number nor a category; turn it into numbers (of a date, for example, days since "
+        "another), or name it in categorical_features."
     )
 
 
@@ -285,32 +307,35 @@ def resolve_categorical(
         return []
     if isinstance(categorical_features, str):
         if categorical_features != "from_dtype":
-            _refuse(categorical_features, "is no such word")
-        return [j for j, column in enumerate(columns) if frames.find_kind(column) == "category"]
+            _refuse(categorical_features, "is not one of these")
+        return [j for j, column in enumerate(columns) if series.kind_of(column) == "category"]
     try:
         wanted = np.asarray(categorical_features)
     except ValueError:
-        _refuse(categorical_features, "is no list")
+        _refuse(categorical_features, "is not a list")
     if wanted.ndim != 1:
-        _refuse(categorical_features, "is no list")
+        _refuse(categorical_features, "is not a list")
     if wanted.size == 0:
         return []
     if wanted.dtype == bool:
         if len(wanted) != len(columns):
-            _refuse(categorical_features, f"has not one entry for each of {len(columns)} columns")
+            _refuse(
+                categorical_features,
+                f"does not have one entry for each of the {len(columns)} columns",
+            )
         return np.flatnonzero(wanted).tolist()
-    return sorted({_find_position(each, feature_names) for each in wanted.tolist()})
+    return sorted({_look_up_position(each, feature_names) for each in wanted.tolist()})
 
 
-def _find_position(wanted: Any, feature_names: Sequence[str]) -> int:
+def _look_up_position(wanted: Any, feature_names: Sequence[str]) -> int:
     if isinstance(wanted, str):
         if wanted not in feature_names:
-            _refuse(wanted, "is no column of X")
+            _refuse(wanted, "is not a column of X")
         return list(feature_names).index(wanted)
     if not isinstance(wanted, Integral) or isinstance(wanted, bool):
         _refuse(wanted, "is neither a name nor a position")
     if not 0 <= wanted < len(feature_names):
-        _refuse(wanted, f"is no position from 0 to {len(feature_names) - 1}")
+        _refuse(wanted, f"is not a position from 0 to {len(feature_names) - 1}")
     return int(wanted)
 
 

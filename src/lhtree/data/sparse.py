@@ -1,4 +1,4 @@
-"""Tables of which most values are zero: rows as SciPy's CSR, never dense as a whole."""
+"""Sparse tables: SciPy's CSR rows, never dense as a whole."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
 Floats = NDArray[np.float64]
-MOST_NUMBERS = 2**22  # of a block of rows that is made dense: 32 MB
-MOST_COLUMNS = 2**31 - 1  # columns are numbered by 32 bits
-WIDE = 2**20  # columns from which on those without a value in training are left out
+MOST_NUMBERS = 2**22  # in a block of rows that is made dense: 32 MB
+MOST_COLUMNS = 2**31 - 1  # column numbers have 32 bits
+WIDE = 2**20  # wider tables drop the columns without a value in training
 LANES = 8  # column j of a projection is added to sum j mod 8
-BITS = 64  # rows of a block are a multiple: bits of rows left out are kept in such words
+BITS = 64  # rows per word of out-of-bag bits; blocks hold a multiple of them
 
 
 def check_format(X: Any) -> None:
-    """Refuse sparse arrays whose parts do not fit each other: SciPy's routines trust them."""
+    """Refuse inconsistent sparse arrays: SciPy's routines trust them."""
     if not issparse(X):
         return
     for is_valid, problem in _list_checks(X):
@@ -29,7 +29,7 @@ def check_format(X: Any) -> None:
 
 
 def _list_checks(X: Any) -> Iterator[tuple[bool, str]]:
-    """Yield whether something holds, and what is wrong if not; each relies on those before."""
+    """Yield whether a check holds and what is wrong if not; each relies on the earlier ones."""
     yield X.ndim == 2, f"it has {X.ndim} dimensions, not 2"
     yield X.dtype.kind not in "Mm", f"it holds dates or time differences ({X.dtype})"
     yield not np.ma.is_masked(getattr(X, "data", None)), "some of its data are masked"
@@ -40,7 +40,7 @@ def _list_checks(X: Any) -> Iterator[tuple[bool, str]]:
         for name, place, length in zip(("row", "col"), X.coords, X.shape, strict=True):
             yield from _check_places(name, place, length, np.size(X.data))
     elif X.format == "lil":
-        yield len(X.rows) == len(X.data) == X.shape[0], "it has not one list per row"
+        yield len(X.rows) == len(X.data) == X.shape[0], "it does not have one list per row"
         for place, data in zip(X.rows, X.data, strict=True):
             yield from _check_places("rows", place, X.shape[1], len(data))
     elif X.format == "dok":
@@ -49,16 +49,16 @@ def _list_checks(X: Any) -> Iterator[tuple[bool, str]]:
             yield from _check_places(name, place, X.shape[k], len(place))
     elif X.format == "dia":
         is_table = np.ndim(X.data) == 2 and np.shape(X.offsets) == (len(X.data),)
-        yield is_table, "it has not one row of data per offset"
+        yield is_table, "it does not have one row of data per offset"
         offset = np.asarray(X.offsets)
         yield offset.dtype.kind in "iu", "offsets are not integers"
         is_inside = (offset >= -X.shape[0]) & (offset <= X.shape[1])
         yield bool(np.all(is_inside)), "an offset lies beyond its corners"
-        yield len(np.unique(offset)) == len(offset), "an offset stands twice"
+        yield len(np.unique(offset)) == len(offset), "an offset occurs twice"
 
 
 def _check_compressed(X: Any) -> Iterator[tuple[bool, str]]:
-    """Check a format that lists the places of one axis after those of the other."""
+    """Check a format that compresses one of its axes."""
     major, minor = X.shape[::-1] if X.format == "csc" else X.shape
     if X.format == "bsr":
         is_cut = np.ndim(X.data) == 3 and min(X.data.shape[1:]) > 0
@@ -92,14 +92,14 @@ def _check_places(
 
 
 def find_kept(rows: csr_array) -> tuple[int, ...] | None:
-    """Return the columns with a value, if there are so many more that memory would suffer."""
+    """Return the columns with a value if the table is very wide; None keeps all."""
     if rows.shape[1] <= max(WIDE, rows.nnz):
         return None
     return tuple(np.unique(rows.indices).tolist()) or (0,)
 
 
 def to_rows(X: Any) -> csr_array:
-    """Return the rows with their columns ascending, without zeros and duplicates."""
+    """Return the rows with ascending columns, without stored zeros or duplicates."""
     if X.shape[1] > MOST_COLUMNS:
         raise ValueError(f"X must have at most {MOST_COLUMNS} columns, got {X.shape[1]}.")
     rows = csr_array(X, dtype=np.float64, copy=True)
@@ -114,13 +114,13 @@ def check_present(rows: csr_array) -> None:
     if np.isnan(rows.data).any():
         column = int(rows.indices[np.isnan(rows.data)][0])
         raise ValueError(
-            f"X is sparse and has a missing value (NaN) in column {column}; zeros are no missing "
-            "values: fill them, or give X as an array or a frame."
+            f"X is sparse and has a missing value (NaN) in column {column}; fill it, or pass X "
+            "as an array or a frame."
         )
 
 
-def find_scale(rows: csr_array, weight: Floats | None) -> tuple[Floats, Floats]:
-    """Return the units of the columns: no mean, which would fill the table, and deviations."""
+def compute_scale(rows: csr_array, weight: Floats | None) -> tuple[Floats, Floats]:
+    """Return the units of the columns: stds, and means of 0, as centring would fill the table."""
     n_rows, n_columns = rows.shape
     own = np.ones(n_rows) if weight is None else weight
     row = np.repeat(np.arange(n_rows), np.diff(rows.indptr))
@@ -129,7 +129,7 @@ def find_scale(rows: csr_array, weight: Floats | None) -> tuple[Floats, Floats]:
     def add_up(numbers: Floats) -> Floats:
         return np.asarray(np.bincount(column, numbers, n_columns), dtype=np.float64)
 
-    # Squares of tiny numbers would underflow: measure in units of the largest.
+    # Squares of tiny numbers would underflow, so measure in units of the largest.
     unit = np.zeros(n_columns)
     np.maximum.at(unit, column, np.abs(value))
     unit[unit == 0] = 1.0
@@ -156,19 +156,19 @@ def divide(rows: csr_array, deviation: Floats) -> csr_array:
     return csr_array((rows.data / deviation[rows.indices], rows.indices, rows.indptr), rows.shape)
 
 
-def find_beyond(rows: csr_array, limit: float) -> NDArray[Any]:
-    """Return the columns with a number beyond the limit."""
+def list_columns_beyond(rows: csr_array, limit: float) -> NDArray[Any]:
+    """Return the columns that hold a number beyond the limit."""
     return np.unique(rows.indices[np.abs(rows.data) > limit])
 
 
 def place_columns(column: NDArray[Any]) -> NDArray[np.int32]:
-    """Return small numbers for ascending columns, in their order and in the same lanes."""
+    """Return new, smaller numbers for ascending columns, in the same order and lanes."""
     gap = np.diff(column, prepend=-1)
     return np.asarray(np.cumsum((gap - 1) % LANES + 1) - 1, dtype=np.int32)
 
 
 def move_columns(rows: csr_array, column: NDArray[Any], place: NDArray[Any]) -> csr_array:
-    """Return the rows with these columns, ascending, at the places given, and no others."""
+    """Return the rows with only the given columns (ascending), moved to new places."""
     found = np.searchsorted(column, rows.indices)
     found[found == len(column)] = 0
     is_kept = column[found] == rows.indices

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lhtree.arrays import Floats
-from lhtree.data.frames import check_dates, check_present
+from lhtree.data.validation import check_dates, check_present
 
 LARGEST = 1e60  # keeps products of two sums of weights and a square in range
 
@@ -20,9 +20,9 @@ LARGEST = 1e60  # keeps products of two sums of weights and a square in range
 def resolve_sample_weight(sample_weight: Any, n_rows: int) -> Floats | None:
     """Return one weight per row, or None if every row counts once.
 
-    Integer weights stay as they are: they stand for copies of rows. Others are
-    scaled to mean one over the positive ones, so that `gamma` and
-    `min_samples_split` keep their meaning as numbers of rows.
+    Integer weights stay as they are: they stand for copies of rows. Otherwise the
+    positive weights are scaled to mean one, so that `gamma` and `min_samples_split`
+    still count rows.
     """
     if sample_weight is None:
         return None
@@ -32,7 +32,7 @@ def resolve_sample_weight(sample_weight: Any, n_rows: int) -> Floats | None:
     if np.iscomplexobj(weight):
         raise TypeError("sample_weight must be an array of real numbers, got complex ones.")
     try:
-        with np.errstate(over="ignore"):  # what does not fit becomes infinite and is refused
+        with np.errstate(over="ignore"):  # too large becomes infinite, which is refused below
             weight = weight.astype(np.float64)
     except (TypeError, ValueError) as error:
         raise TypeError(f"sample_weight must be an array of numbers: {error}.") from error
@@ -53,14 +53,14 @@ def resolve_sample_weight(sample_weight: Any, n_rows: int) -> Floats | None:
     check_range("sample_weight", weight)
     positive = weight[weight > 0]
     if np.any(weight != np.floor(weight)):
-        is_same = positive.min() == positive.max()  # then the mean must not round
+        is_same = positive.min() == positive.max()  # equal weights: their mean must be exact
         mean = positive[0] if is_same else math.fsum(positive) / len(positive)
         weight = weight / mean
     return None if np.all(weight == 1) else weight
 
 
 def check_range(name: str, weight: Floats) -> None:
-    """Refuse positive weights so far apart, or so large, that sums of them mean nothing."""
+    """Refuse positive weights too large or too far apart for their sums to mean anything."""
     positive = weight[weight > 0]
     smallest, largest = positive.min(), positive.max()
     if largest > LARGEST or smallest < largest / LARGEST:
@@ -71,18 +71,18 @@ def check_range(name: str, weight: Floats) -> None:
         )
 
 
-def find_class_weight(
-    class_weight: Any, classes: NDArray[Any], code: NDArray[Any], weight: Floats | None
+def compute_class_weight(
+    class_weight: Any, classes: NDArray[Any], y_encoded: NDArray[Any], weight: Floats | None
 ) -> Floats | None:
-    """Return the factor of each class, or None if it is one for all."""
-    total = np.bincount(code, weights=weight, minlength=len(classes))
-    return find_class_factor(class_weight, classes, total)
+    """Return the factor of each class, or None if all are one."""
+    total = np.bincount(y_encoded, weights=weight, minlength=len(classes))
+    return compute_class_factor(class_weight, classes, total)
 
 
-def find_class_factor(
+def compute_class_factor(
     class_weight: Any, classes: NDArray[Any], total: NDArray[Any]
 ) -> Floats | None:
-    """Return the factor of each class, whose rows have a total weight each.
+    """Return the factor of each class from the total weights of their rows.
 
     "balanced" gives every class the same total weight.
     """

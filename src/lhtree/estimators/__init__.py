@@ -1,7 +1,7 @@
 """What users touch: the estimators, their parameters, and how they are fitted.
 
-`tree` and `forest` hold parameters and docstrings, `params` checks the parameters and says
-what they mean for given data.
+`tree` and `forest` hold parameters and docstrings; `params` checks the parameters and
+resolves them for given data; `fit` runs the steps of a fit.
 """
 
 from lhtree.estimators.forest import LHForestClassifier

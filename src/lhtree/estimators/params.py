@@ -1,40 +1,304 @@
-"""Checks of the estimators' parameters, and what they mean for given data."""
+"""Parameters of the estimators: read once, checked, frozen, then resolved for given data."""
 
 from __future__ import annotations
 
 import math
 import sys
+from dataclasses import dataclass, fields, replace
 from functools import cache
 from numbers import Integral, Real
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 from joblib import cpu_count, effective_n_jobs
 from joblib.parallel import get_active_backend
+from sklearn.utils import check_random_state
 
-from lhtree.model.forest import CONTRASTS, THRESHOLDS
+from lhtree.data.table import MOST_ROWS
+from lhtree.model.forest import list_positive_classes
+from lhtree.training.plan import CONTRASTS, CRITERIA, NO_MAX_DEPTH, Draw, Plan
 
 PRESETS: dict[str, dict[str, Any]] = {
     "accurate": {
         "contrast": "fisher",
-        "threshold": "gini",
+        "criterion": "gini",
         "max_features": "auto",
-        "axes": True,
-        "n_planes": 3,
+        "axis_splits": True,
+        "n_hyperplanes": 3,
         "shrinkage": "auto",
     },
     "paper": {
         "contrast": "mean",
-        "threshold": "purity",
+        "criterion": "purity",
         "max_features": 1.0,
-        "axes": False,
-        "n_planes": 1,
+        "axis_splits": False,
+        "n_hyperplanes": 1,
         "shrinkage": 0.0,
     },
 }
+RENAMED = {"threshold": "criterion", "axes": "axis_splits", "n_planes": "n_hyperplanes"}
 MOST_DRAWN = 128  # columns that "auto" draws: Fisher's direction costs the cube of them
+MOST_HYPERPLANES = 2**20
 MOST_THREADS = 1024
-MOST_ROWS = 2**30  # a tree has up to twice as many nodes, which are numbered by 32 bits
+SMALLEST = math.ulp(0.0)
+
+
+@dataclass(frozen=True)
+class Params:
+    """The parameters of an estimator, checked, with its preset in place of "auto".
+
+    Parameters that an estimator lacks have defaults here: one tree per class is a forest
+    of one estimator on all rows.
+    """
+
+    n_estimators: Any = 1
+    max_estimators: Any = 1
+    preset: Any = "paper"
+    contrast: Any = "mean"
+    criterion: Any = "purity"
+    axis_splits: Any = False
+    n_hyperplanes: Any = 1
+    alpha: Any = 0.0
+    beta: Any = 0.0
+    gamma: Any = 2
+    min_samples_split: Any = 2
+    max_depth: Any = None
+    min_weight_fraction_leaf: Any = 0.0
+    min_samples_leaf: Any = 1
+    max_leaf_nodes: Any = None
+    ccp_alpha: Any = 0.0
+    max_samples: Any = None
+    bootstrap: Any = False
+    max_features: Any = None
+    max_features_per_tree: Any = None
+    shrinkage: Any = 0.0
+    voting: Any = "membership"
+    standardize: Any = True
+    categorical_features: Any = "from_dtype"
+    max_categories: Any = 64
+    class_weight: Any = None
+    calibration: Any = None
+    oob_score: Any = False
+    warm_start: Any = False
+    n_jobs: Any = None
+    random_state: Any = 0
+    verbose: Any = 0
+    is_forest: bool = False  # draws rows, and may balance the classes in each draw
+
+    @classmethod
+    def read(cls, estimator: Any) -> Params:
+        """Read and check the parameters of an estimator; a fit reads them here only."""
+        given = estimator.get_params(deep=False)
+        names = {field.name for field in fields(cls)}
+        params = cls(**{name: value for name, value in given.items() if name in names})
+        params = replace(params, is_forest="bootstrap" in given)
+        auto = ("auto",) if "preset" in given else ()
+        check_choice("preset", params.preset, tuple(PRESETS))
+        preset = PRESETS[params.preset].items()
+        params = replace(
+            params, **{name: value for name, value in preset if is_auto(getattr(params, name))}
+        )
+        _check_tree(params)
+        _check_splits(params, auto)
+        _check_forest(params)
+        return params
+
+    @property
+    def n_threads(self) -> int:
+        """Number of threads."""
+        return count_threads(self.n_jobs)
+
+    @property
+    def balance(self) -> bool:
+        """Whether to give the classes equal weight within the rows of each estimator."""
+        is_word = isinstance(self.class_weight, str)
+        return self.is_forest and is_word and self.class_weight == "balanced_subsample"
+
+    @property
+    def out_of_bag_reader(self) -> str:
+        """The parameter that needs out-of-bag votes; empty if none does."""
+        if is_auto(self.n_estimators):
+            return "n_estimators='auto'"
+        if self.oob_score:
+            return f"oob_score={self.oob_score!r}"
+        return "" if self.calibration is None else f"calibration={self.calibration!r}"
+
+    def limit_estimators(self, n_old: int) -> int | None:
+        """Return the final number of estimators; None if it depends on the data."""
+        n: int | None = self.n_estimators
+        if n is None:
+            return None
+        name = "max_estimators" if is_auto(n) else "n_estimators"
+        if getattr(self, name) < n_old:
+            raise ValueError(
+                f"{name}={getattr(self, name)} must be at least {n_old}, the number of "
+                "estimators already grown, when warm_start=True."
+            )
+        return None if is_auto(n) else n
+
+    def draw_seed(self) -> int:
+        """Draw the seed of a fit from `random_state`."""
+        try:
+            generator = check_random_state(self.random_state)
+        except ValueError as error:
+            raise ValueError(
+                "random_state must be None, an integer from 0 to 2**32 - 1 or a RandomState, got "
+                f"{self.random_state!r}."
+            ) from error
+        return int(generator.randint(2**31 - 1))
+
+    def resolve_draw(self, n_rows: int) -> Draw:
+        """Return how many of the rows each estimator draws."""
+        n_draws = count_draws(self.max_samples, n_rows, bootstrap=self.bootstrap)
+        draw = Draw(n_rows, n_draws, bool(self.bootstrap))
+        if self.out_of_bag_reader and not draw.has_out_of_bag:
+            raise ValueError(
+                f"{self.out_of_bag_reader} needs out-of-bag rows, but max_samples="
+                f"{self.max_samples!r} draws all {n_rows}; use a smaller max_samples or "
+                "bootstrap=True."
+            )
+        return draw
+
+    def resolve(
+        self, draw: Draw, *, n_columns: int, n_weighted: float, n_classes: int, seed: int
+    ) -> Plan:
+        """Return the plan for data of a given size, with the estimators still open.
+
+        Parameters
+        ----------
+        draw : Draw
+            How to draw rows.
+        n_columns : int
+            Number of columns of the table.
+        n_weighted : float
+            Weighted number of rows, before class weights.
+        n_classes : int
+            Number of classes.
+        seed : int
+            Seed of all draws.
+        """
+        least = count_min_samples(self.min_samples_leaf, n_weighted, least=1)
+        return Plan(
+            n_classes=n_classes,
+            positive_class=list_positive_classes(n_classes),
+            beta=(),
+            n_draws=draw.n_draws,
+            seed=seed,
+            bootstrap=draw.bootstrap,
+            balance=self.balance,
+            alpha=float(self.alpha),
+            gamma=float(self.gamma),
+            min_samples_split=count_min_samples(self.min_samples_split, n_weighted, least=2),
+            max_depth=self._limit_depth(),
+            min_weight_fraction_leaf=float(self.min_weight_fraction_leaf),
+            min_samples_leaf=0.0 if least == 1 else least,  # one row of any weight
+            max_leaf_nodes=min(self.max_leaf_nodes or 0, NO_MAX_DEPTH),
+            ccp_alpha=float(self.ccp_alpha),
+            contrast=CONTRASTS.index(self.contrast),
+            criterion=CRITERIA.index(self.criterion),
+            n_columns=count_columns("max_features", self.max_features, n_columns),
+            axis_splits=bool(self.axis_splits),
+            n_hyperplanes=min(self.n_hyperplanes, MOST_HYPERPLANES),
+            n_columns_per_tree=count_columns(
+                "max_features_per_tree", self.max_features_per_tree, n_columns
+            ),
+        )
+
+    def _limit_depth(self) -> int:
+        """Return the maximum depth; a path has fewer splits than the tree has leaves."""
+        limits = [NO_MAX_DEPTH, self.max_depth, self.max_leaf_nodes and self.max_leaf_nodes - 1]
+        return min(int(limit) for limit in limits if limit is not None)
+
+
+def refuse_renamed(names: Any) -> None:
+    """Refuse names that parameters had before version 0.2."""
+    for name in names:
+        if name in RENAMED:
+            raise TypeError(f"{name!r} is now called {RENAMED[name]!r}; use the new name.")
+
+
+# ---- checks of related parameters -------------------------------------------------
+
+
+def _check_tree(params: Params) -> None:
+    """Check the parameters that control how a tree grows."""
+    check_real("alpha", params.alpha, "a number of at least 0", low=0)
+    check_real("beta", params.beta, "a number from 0 to 1", low=0, high=1)
+    check_real("gamma", params.gamma, "a number above 0", low=SMALLEST)
+    wanted = "an integer of at least 2, or a float in (0, 1] for a fraction of the rows"
+    _check_number_or_fraction("min_samples_split", params.min_samples_split, wanted, 2, 1.0)
+    wanted = "an integer of at least 1, or a float in (0, 1) for a fraction of the rows"
+    below_one = math.nextafter(1.0, 0.0)
+    _check_number_or_fraction("min_samples_leaf", params.min_samples_leaf, wanted, 1, below_one)
+    if params.max_depth is not None:
+        wanted = "an integer of at least 0, or None for no limit"
+        check_integer("max_depth", params.max_depth, wanted, low=0)
+    for name in ("max_leaf_nodes", "max_categories"):
+        if getattr(params, name) is not None:
+            wanted = "an integer of at least 2, or None for no limit"
+            check_integer(name, getattr(params, name), wanted, low=2)
+    check_real("ccp_alpha", params.ccp_alpha, "a number of at least 0", low=0)
+    name = "min_weight_fraction_leaf"
+    check_real(name, getattr(params, name), "a number from 0 to 0.5", low=0, high=0.5)
+    check_flag("standardize", params.standardize)
+    count_threads(params.n_jobs)
+
+
+def _check_splits(params: Params, auto: tuple[str, ...]) -> None:
+    """Check the parameters that control the candidates of a node.
+
+    The preset has replaced "auto" by now; `auto` names it in messages where it is allowed.
+    """
+    check_choice("contrast", params.contrast, CONTRASTS + auto)
+    check_choice("criterion", params.criterion, CRITERIA + auto)
+    count_columns("max_features", params.max_features, 1, auto)
+    count_columns("max_features_per_tree", params.max_features_per_tree, 1)
+    check_flag("axis_splits", params.axis_splits, auto)
+    wanted = "an integer of at least 0, or 'auto'"
+    check_integer("n_hyperplanes", params.n_hyperplanes, wanted, low=0)
+    if not params.axis_splits and params.n_hyperplanes == 0:
+        raise ValueError(
+            "n_hyperplanes=0 with axis_splits=False leaves nodes without candidates; set one."
+        )
+
+
+def _check_forest(params: Params) -> None:
+    """Check the parameters that control estimators, votes and out-of-bag work."""
+    wanted = "an integer of at least 1, 'auto' or None"
+    if params.n_estimators is not None and not is_auto(params.n_estimators):
+        check_integer("n_estimators", params.n_estimators, wanted, low=1)
+    check_integer("max_estimators", params.max_estimators, "an integer of at least 1", low=1)
+    if params.calibration is not None:
+        check_choice("calibration", params.calibration, ("oob",))
+        if params.voting == "margin":
+            raise ValueError(
+                "calibration='oob' needs voting='membership': votes by margin have no scale."
+            )
+    if not is_auto(params.shrinkage):
+        wanted = "a number of at least 0, or 'auto'"
+        check_real("shrinkage", params.shrinkage, wanted, low=0)
+    for name in ("bootstrap", "warm_start"):
+        check_flag(name, getattr(params, name))
+    if not callable(params.oob_score):
+        check_flag("oob_score", params.oob_score)
+    check_choice("voting", params.voting, ("membership", "margin"))
+    count_draws(params.max_samples, MOST_ROWS, bootstrap=True)
+    if not _is_real(params.verbose) and not isinstance(params.verbose, bool | np.bool_):
+        _refuse(TypeError, "verbose", params.verbose, "a number; 0 prints nothing")
+
+
+def _check_number_or_fraction(
+    name: str, value: Any, wanted: str, least: int, most_fraction: float
+) -> None:
+    """Accept an integer number of rows, or a float that is a fraction of them."""
+    if _is_integer(value):
+        check_integer(name, value, wanted, low=least)
+        check_real(name, value, wanted, low=least)  # within the range of floats
+    else:
+        check_real(name, value, wanted, low=SMALLEST, high=most_fraction)
+
+
+# ---- checks of single values --------------------------------------------------------
 
 
 def _refuse(error: type[Exception], name: str, value: object, wanted: str) -> NoReturn:
@@ -47,6 +311,11 @@ def _is_real(value: object) -> bool:
 
 def _is_integer(value: object) -> bool:
     return isinstance(value, Integral) and not isinstance(value, bool | np.bool_)
+
+
+def is_auto(value: Any) -> bool:
+    """Whether the data or the preset should decide."""
+    return isinstance(value, str) and value == "auto"
 
 
 def check_real(name: str, value: Any, wanted: str, *, low: float, high: float = math.inf) -> None:
@@ -66,19 +335,14 @@ def check_integer(name: str, value: Any, wanted: str, *, low: int) -> None:
 
 
 def join_words(*words: str) -> str:
-    """Return words as a sentence lists them."""
+    """Return words listed as in a sentence."""
     return ", ".join(words[:-1]) + " or " + words[-1]
 
 
 def check_flag(name: str, value: Any, words: tuple[str, ...] = ()) -> None:
-    """Accept True and False; words that were accepted before are named, too."""
+    """Accept True and False; messages also name `words`, which were resolved before."""
     if not isinstance(value, bool | np.bool_):
         _refuse(TypeError, name, value, join_words("True", "False", *map(repr, words)))
-
-
-def check_voting(voting: Any) -> None:
-    """Accept the names of the two rules of voting."""
-    check_choice("voting", voting, ("membership", "margin"))
 
 
 def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
@@ -88,108 +352,14 @@ def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
         _refuse(error, name, value, "one of " + ", ".join(map(repr, choices)))
 
 
-def check_rules(estimator: Any) -> None:
-    """Check the parameters that say how a tree grows."""
-    check_real("alpha", estimator.alpha, "a number of at least 0", low=0)
-    check_real("beta", estimator.beta, "a number from 0 to 1", low=0, high=1)
-    smallest = math.ulp(0.0)
-    check_real("gamma", estimator.gamma, "a number above 0", low=smallest)
-    wanted = "an integer of at least 2, or a float in (0, 1] for a share of the rows"
-    split = estimator.min_samples_split
-    if _is_integer(split):
-        check_integer("min_samples_split", split, wanted, low=2)
-        check_real("min_samples_split", split, wanted, low=2)
-    else:
-        check_real("min_samples_split", split, wanted, low=smallest, high=1)
-    if estimator.max_depth is not None:
-        wanted = "an integer of at least 0, or None for no limit"
-        check_integer("max_depth", estimator.max_depth, wanted, low=0)
-    _check_small_trees(estimator)
-    name = "min_weight_fraction_leaf"
-    check_real(name, getattr(estimator, name), "a number from 0 to 0.5", low=0, high=0.5)
-    check_flag("standardize", estimator.standardize)
-    if estimator.max_categories is not None:
-        wanted = "an integer of at least 2, or None for no limit"
-        check_integer("max_categories", estimator.max_categories, wanted, low=2)
-    count_threads(estimator.n_jobs)
-
-
-def _check_small_trees(estimator: Any) -> None:
-    wanted = "an integer of at least 1, or a float in (0, 1) for a share of the rows"
-    least = estimator.min_samples_leaf
-    if _is_integer(least):
-        check_integer("min_samples_leaf", least, wanted, low=1)
-        check_real("min_samples_leaf", least, wanted, low=1)
-    else:
-        check_real("min_samples_leaf", least, wanted, low=math.ulp(0.0), high=1 - 2**-53)
-    if estimator.max_leaf_nodes is not None:
-        wanted = "an integer of at least 2, or None for no limit"
-        check_integer("max_leaf_nodes", estimator.max_leaf_nodes, wanted, low=2)
-    check_real("ccp_alpha", estimator.ccp_alpha, "a number of at least 0", low=0)
-
-
-def check_members(estimator: Any) -> None:
-    """Check the parameters that say which members a forest has."""
-    wanted = "an integer of at least 1, 'auto' or None"
-    if estimator.n_estimators is not None and not _is_auto(estimator.n_estimators):
-        check_integer("n_estimators", estimator.n_estimators, wanted, low=1)
-    check_integer("max_estimators", estimator.max_estimators, "an integer of at least 1", low=1)
-    if estimator.calibration is not None:
-        check_choice("calibration", estimator.calibration, ("oob",))
-        if estimator.voting == "margin":
-            raise ValueError(
-                "calibration='oob' needs voting='membership': votes by margin have no scale."
-            )
-    resolve_shrinkage(estimator)
-    for name in ("bootstrap", "warm_start"):
-        check_flag(name, getattr(estimator, name))
-    if not callable(estimator.oob_score):
-        check_flag("oob_score", estimator.oob_score)
-    check_voting(estimator.voting)
-    if not _is_real(estimator.verbose) and not isinstance(estimator.verbose, bool | np.bool_):
-        _refuse(TypeError, "verbose", estimator.verbose, "a number; 0 prints nothing")
-
-
-def limit_members(estimator: Any, n_old: int) -> int | None:
-    """Return the number of members that are to be; None if only the data will tell."""
-    n: int | None = estimator.n_estimators
-    if n is None:
-        return None
-    name = "max_estimators" if _is_auto(n) else "n_estimators"
-    if getattr(estimator, name) < n_old:
-        raise ValueError(
-            f"{name}={getattr(estimator, name)} must be at least {n_old}, the number of "
-            "members already grown, when warm_start=True."
-        )
-    return None if _is_auto(n) else n
-
-
-def find_reader_of_left_out(estimator: Any) -> str:
-    """Return the parameter that asks for out-of-bag votes; empty if none does."""
-    if _is_auto(estimator.n_estimators):
-        return "n_estimators='auto'"
-    if estimator.oob_score:
-        return f"oob_score={estimator.oob_score!r}"
-    return "" if estimator.calibration is None else f"calibration={estimator.calibration!r}"
-
-
-def resolve_shrinkage(estimator: Any) -> float | None:
-    """Return the strength of the shrinkage; None if out-of-bag votes are to choose it."""
-    check_choice("preset", estimator.preset, tuple(PRESETS))
-    value = estimator.shrinkage
-    if _is_auto(value):
-        value = PRESETS[estimator.preset]["shrinkage"]
-    if _is_auto(value):
-        return None
-    check_real("shrinkage", value, "a number of at least 0, or 'auto'", low=0)
-    return float(value)
+# ---- what parameters mean for given data --------------------------------------------
 
 
 def count_threads(n_jobs: Any) -> int:
-    """Return how many threads `n_jobs` means.
+    """Return the number of threads for `n_jobs`.
 
-    None means all cores that the process may use, but one inside a worker of joblib or
-    Dask, which has its own share of them. A number that the caller set for joblib wins.
+    None means all cores available to the process, but only one inside a joblib or Dask
+    worker, which has its own cores. A number that the caller set for joblib wins.
     """
     if n_jobs is not None:
         wanted = "a nonzero integer, or None for all cores"
@@ -204,13 +374,13 @@ def count_threads(n_jobs: Any) -> int:
     return min(int(effective_n_jobs(None)) if is_set else _count_cores(), MOST_THREADS)
 
 
-@cache  # asking the system takes longer than the answer for a row
+@cache  # the system call takes longer than predicting a row
 def _count_cores() -> int:
     return int(cpu_count())
 
 
 def _is_dask_task() -> bool:
-    """Whether this is a task on a worker of Dask's, which has imported it."""
+    """Whether this runs as a task on a Dask worker, which has imported `distributed`."""
     if "distributed" not in sys.modules:
         return False
     try:
@@ -220,73 +390,31 @@ def _is_dask_task() -> bool:
     return True
 
 
-class Splits(NamedTuple):
-    """Which candidates a node has, and how they are made."""
-
-    contrast: str
-    threshold: str
-    n_columns: int  # drawn at each node
-    axes: bool
-    n_planes: int
-
-    def is_dense(self, n_features: int) -> bool:
-        """Whether a node has one candidate, over all columns."""
-        is_single = not self.axes and self.n_planes == 1 and self.contrast != "fisher"
-        return is_single and self.n_columns == n_features
-
-
-def resolve_splits(estimator: Any, n_features: int) -> Splits:
-    """Replace "auto" by what the preset says, and shares by numbers of columns."""
-    check_choice("preset", estimator.preset, tuple(PRESETS))
-    preset = PRESETS[estimator.preset]
-    value = {
-        name: preset[name] if _is_auto(getattr(estimator, name)) else getattr(estimator, name)
-        for name in preset
-        if name != "shrinkage"
-    }
-    auto = ("auto",) if "preset" in vars(estimator) else ()  # a preset that is no parameter
-    check_choice("contrast", value["contrast"], CONTRASTS + auto)
-    check_choice("threshold", value["threshold"], THRESHOLDS + auto)
-    if value["max_features"] == "auto":
-        n_columns = min(n_features, MOST_DRAWN, max(1, int(2 * math.sqrt(n_features))))
-    else:
-        n_columns = count_columns("max_features", value["max_features"], n_features, auto)
-    axes, n_planes = value["axes"], value["n_planes"]
-    check_flag("axes", axes, auto)
-    check_integer("n_planes", n_planes, "an integer of at least 0, or 'auto'", low=0)
-    if not axes and n_planes == 0:
-        raise ValueError("n_planes=0 with axes=False leaves a node no candidate; set one of them.")
-    return Splits(value["contrast"], value["threshold"], n_columns, bool(axes), n_planes)
-
-
-def _is_auto(value: Any) -> bool:
-    return isinstance(value, str) and value == "auto"
-
-
 def count_columns(name: str, value: Any, n_features: int, words: tuple[str, ...] = ()) -> int:
-    """Return how many of the columns `max_features` means, as scikit-learn counts them.
+    """Return the number of columns for `max_features`, as scikit-learn counts them.
 
-    Words that were accepted before are named in messages, too.
+    Messages also name `words`, which were resolved before.
     """
-    words = ("sqrt", "log2", *words)
     wanted = "an integer of at least 1, a float in (0, 1], " + join_words(
-        *map(repr, words), "None"
+        *map(repr, ("sqrt", "log2", *words)), "None"
     )
     if value is None:
         return n_features
+    if is_auto(value) and name == "max_features":
+        return min(n_features, MOST_DRAWN, max(1, int(2 * math.sqrt(n_features))))
     if isinstance(value, str):
-        if value not in ("sqrt", "log2"):  # "auto" is resolved by now
+        if value not in ("sqrt", "log2"):
             _refuse(ValueError, name, value, wanted)
         return max(1, int(getattr(math, value)(n_features)))
     if _is_integer(value):
         check_integer(name, value, wanted, low=1)
         return min(int(value), n_features)
-    check_real(name, value, wanted, low=math.ulp(0.0), high=1)
+    check_real(name, value, wanted, low=SMALLEST, high=1)
     return max(1, int(value * n_features))
 
 
 def count_draws(value: Any, n_rows: int, *, bootstrap: bool) -> int:
-    """Return how many rows `max_samples` means."""
+    """Return the number of rows for `max_samples`."""
     wanted = "a float in (0, 1], an integer from 1 to 2**30, or None for all rows"
     if value is None:
         return n_rows
@@ -298,10 +426,10 @@ def count_draws(value: Any, n_rows: int, *, bootstrap: bool) -> int:
             wanted = f"at most the number of rows, {n_rows}, unless bootstrap=True"
             _refuse(ValueError, "max_samples", value, wanted)
         return int(value)
-    check_real("max_samples", value, wanted, low=math.ulp(0.0), high=1)
+    check_real("max_samples", value, wanted, low=SMALLEST, high=1)
     return max(1, round(float(value) * n_rows))
 
 
 def count_min_samples(value: Any, n_rows: float, *, least: int) -> float:
-    """Return how many rows `min_samples_split` or `min_samples_leaf` means."""
+    """Return the number of rows for `min_samples_split` or `min_samples_leaf`."""
     return float(value) if _is_integer(value) else float(max(least, math.ceil(value * n_rows)))

@@ -1,4 +1,4 @@
-"""What each feature adds to the votes for a row."""
+"""How much each feature adds to the votes for a row."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from numpy.typing import NDArray
 
 from lhtree.arrays import Floats
 from lhtree.estimators.params import count_threads
-from lhtree.explain import reading
-from lhtree.explain.paths import Path, find_paths
+from lhtree.explain import arguments, model_view
+from lhtree.explain.paths import Path, trace_paths
 
 
 @dataclass(frozen=True, eq=False)
 class Explanation:
-    """What each column adds to the votes for some rows.
+    """How much each column adds to the votes for some rows.
 
     ``base + contribution.sum(axis=-1)`` is ``vote``.
 
     Parameters
     ----------
     base : ndarray of float64, shape (n_classes,)
-        Vote for each class before anything is known of a row: the share of the class
-        at the roots.
+        Vote for each class before anything is known of a row: the fraction of training
+        rows that belong to it, at the roots.
     contribution : ndarray of float64, shape (n_rows, n_classes, n_columns)
-        What each column adds to the vote for each class.
+        How much each column adds to the vote for each class.
     vote : ndarray of float64, shape (n_rows, n_classes)
         Mean membership over the trees of each class.
     column_names : list of str
@@ -40,7 +40,7 @@ class Explanation:
     table : ndarray of shape (n_rows, n_columns), or None
         The rows as the trees see them, in raw units; None after :meth:`by_feature`.
     paths : tuple of tuple of Path, or None
-        ``paths[i][k]`` is the way of row i through tree k; None unless asked for.
+        ``paths[i][k]`` is the path of row i through tree k; None unless requested.
     """
 
     base: Floats
@@ -54,7 +54,7 @@ class Explanation:
     paths: tuple[tuple[Path, ...], ...] | None = None
 
     def by_feature(self) -> Explanation:
-        """Return the same with the columns of each feature added up.
+        """Return the same explanation with the columns of each feature added up.
 
         Returns
         -------
@@ -64,7 +64,7 @@ class Explanation:
         n_features = len(self.feature_names)
         return replace(
             self,
-            contribution=reading.sum_by_feature(self.contribution, self.source, n_features),
+            contribution=model_view.sum_by_feature(self.contribution, self.source, n_features),
             column_names=list(self.feature_names),
             source=np.arange(n_features),
             table=None,
@@ -73,16 +73,17 @@ class Explanation:
 
 
 def explain_rows(model: Any, X: Any, *, paths: bool = False) -> Explanation:
-    """Return what each column adds to the votes for each row.
+    """Return how much each column adds to the votes for each row.
 
-    Every tree starts from the share of its target class at the root. At each split on
-    the way of a row the share changes; the change is divided among the columns of the
-    split in proportion to ``|weight * (value - mean of the split's rows)|``. The leaf
-    adds its linear parts, and what clipping to [0, 1] cuts off is divided in the same
-    proportion. A missing value has no part. Only where no column has a part (the row
-    lies at the mean, or all its values are missing) the change is divided in proportion
-    to ``|weight|``. So the sum over the columns leads from ``base`` to ``vote`` exactly;
-    for forests both are averages over the trees.
+    Every tree starts from its value at the root: the fraction of training rows in its
+    positive class. At each split on the path of a row the value changes, and the change is
+    divided among the columns of the split in proportion to
+    ``|weight * (x - mean of the split's rows)|``. The leaf adds its linear terms, and what
+    clipping to [0, 1] cuts off is divided in the same proportion. A missing value gets
+    nothing. Only if all these products are 0 (the row lies at the mean, or all its values
+    are missing), the change is divided in proportion to ``|weight|``. So the sum over the
+    columns leads from ``base`` to ``vote`` exactly; for forests both are averages over the
+    trees.
 
     Parameters
     ----------
@@ -91,7 +92,7 @@ def explain_rows(model: Any, X: Any, *, paths: bool = False) -> Explanation:
     X : array-like of shape (n_rows, n_features)
         Rows with the columns of the training data.
     paths : bool, default=False
-        Whether to tell the way of each row through each tree; they are large.
+        Whether to return the path of each row through each tree; paths are large.
 
     Returns
     -------
@@ -100,13 +101,12 @@ def explain_rows(model: Any, X: Any, *, paths: bool = False) -> Explanation:
 
     Notes
     -----
-    The vote is the mean membership over the trees of a class. ``predict_proba`` is
-    made of it: it adds the tie-break, divides by the sum over classes, and applies
-    calibration where the model has one. A model with ``voting="margin"`` weighs the
-    memberships by distances when it predicts; explained is the plain membership vote.
+    The vote is the mean membership over the trees of a class. ``predict_proba`` starts
+    from it: it adds the tie-break, divides by the sum over classes, and applies
+    calibration if the model has one. A model with ``voting="margin"`` weighs the
+    memberships by distances when it predicts; this function explains the plain vote.
 
-    Two classes have the trees of the second class only: the numbers of the first
-    mirror them.
+    With two classes, only the second has trees: the numbers of the first mirror its.
 
     Examples
     --------
@@ -120,18 +120,18 @@ def explain_rows(model: Any, X: Any, *, paths: bool = False) -> Explanation:
     >>> explanation.column_names[explanation.contribution[0, 0].argmax()]
     'alcohol'
     """
-    reading.check_model(model)
+    arguments.check_model(model)
     if not isinstance(paths, bool | np.bool_):
         raise ValueError(f"paths must be True or False, got {paths!r}.")
     table = model.encode_rows(X)
     forest, n_classes = model.forest_, model.n_classes_
-    n_members = len(forest) // reading.count_trees_per_member(model)
+    n_estimators = model.n_estimators_
     n_threads = count_threads(model.n_jobs)
     vote, contribution = forest.explain(table, n_classes=n_classes, n_threads=n_threads)
     root = forest.tree_start[:-1]
-    base: Floats = np.bincount(forest.target, forest.share[root], n_classes) / n_members
-    vote /= n_members
-    contribution /= n_members
+    base: Floats = np.bincount(forest.positive_class, forest.value[root], n_classes) / n_estimators
+    vote /= n_estimators
+    contribution /= n_estimators
     if n_classes == 2:  # only the trees of the second class exist
         base[0], vote[:, 0] = 1 - base[1], 1 - vote[:, 1]
         contribution[:, 0] = -contribution[:, 1]
@@ -141,8 +141,8 @@ def explain_rows(model: Any, X: Any, *, paths: bool = False) -> Explanation:
         vote=vote,
         column_names=list(model.column_names_),
         classes=model.classes_,
-        feature_names=list(reading.find_feature_names(model)),
-        source=reading.find_source(model),
+        feature_names=list(model_view.list_feature_names(model)),
+        source=model.column_source_,
         table=table,
-        paths=find_paths(model, table) if paths else None,
+        paths=trace_paths(model, table) if paths else None,
     )

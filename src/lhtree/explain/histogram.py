@@ -11,22 +11,22 @@ from lhtree.arrays import Floats, Ints
 
 
 class Histogram(NamedTuple):
-    """Counts in bins of equal width, one of whose edges is the threshold."""
+    """Counts in bins of equal width; one of their edges is the threshold."""
 
     edge: Floats
     width: float
-    target: Ints
-    rest: Ints
+    positive: Ints
+    negative: Ints
 
 
 def count_projections(
     projection: Floats,
-    is_target: NDArray[np.bool_],
+    is_positive: NDArray[np.bool_],
     threshold: float,
     extremes: Floats,
     n_bins: int,
 ) -> Histogram:
-    """Count targets and the rest in about `n_bins` bins over rows and extremes."""
+    """Count positive and negative rows in about `n_bins` bins over rows and extremes."""
     low = float(min(projection.min(initial=np.inf), extremes.min()))
     high = float(max(projection.max(initial=-np.inf), extremes.max()))
     width = (high - low) / n_bins
@@ -34,7 +34,7 @@ def count_projections(
         width = max(abs(threshold), 1.0) * 1e-6
     n_left = max(int(np.ceil((threshold - low) / width)), 1)
     n_right = max(int(np.floor((high - threshold) / width)) + 1, 1)
-    # Sides are told by comparing with the threshold itself: no row may change sides by
+    # The comparison with the threshold itself decides the side: no row may change sides by
     # the rounding of edges.
     place = np.floor((projection - threshold) / width)
     is_left = projection < threshold
@@ -45,6 +45,6 @@ def count_projections(
     return Histogram(
         edge,
         width,
-        np.bincount(position[is_target], minlength=size),
-        np.bincount(position[~is_target], minlength=size),
+        np.bincount(position[is_positive], minlength=size),
+        np.bincount(position[~is_positive], minlength=size),
     )

@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix, triu
 
 from lhtree.arrays import Floats
-from lhtree.explain import reading
+from lhtree.explain import arguments
 from lhtree.explain.splits import to_frame
-from lhtree.model.forest import Tree
+from lhtree.model.tree import Tree
 
 
 def class_importances(model: Any) -> Floats:
@@ -26,8 +26,8 @@ def class_importances(model: Any) -> Floats:
     -------
     ndarray of shape (n_classes, n_columns)
         Row k is for the class ``classes_[k]``: what ``feature_importances_`` is for all
-        trees, over the trees that separate this class from the rest. It sums to one,
-        or is all zeros if none of these trees has a split. Columns are those of
+        trees, over the trees of which this is the positive class. It sums to one, or is
+        all zeros if none of these trees has a split. Columns are those of
         ``column_names_``. Two classes share their trees, so both rows are the same.
 
     Examples
@@ -41,13 +41,13 @@ def class_importances(model: Any) -> Floats:
     >>> [model.column_names_[j] for j in strongest]
     ['proline', 'alcohol', 'color_intensity']
     """
-    reading.check_model(model)
+    arguments.check_model(model)
     importance = np.zeros((model.n_classes_, model.forest_.n_features))
     n_trees = np.zeros(model.n_classes_)
     for tree in model.forest_:
         if tree.left[0] >= 0:
-            importance[tree.target] += tree.find_importances()
-            n_trees[tree.target] += 1
+            importance[tree.positive_class] += tree.compute_importances()
+            n_trees[tree.positive_class] += 1
     importance /= np.maximum(n_trees, 1)[:, np.newaxis]
     if model.n_classes_ == 2:  # only the trees of the second class exist
         importance[0] = importance[1]
@@ -57,24 +57,24 @@ def class_importances(model: Any) -> Floats:
 def interactions(model: Any, *, n_pairs: int | None = None) -> Any:
     """Return how often and how strongly two columns share a split.
 
-    In a split each column counts ``|weight| * deviation`` (in the split's rows),
-    normalised to sum one over the columns, as in ``feature_importances_``. The strength
-    of a pair is the product of the two, weighed by the rows that reach the split, summed
-    over all splits, and normalised to sum one over all pairs. Splits on a single column
-    have no pair.
+    In a split each column counts ``|weight| * std`` (in the split's rows), normalised to
+    sum one over the columns, as in ``feature_importances_``. The strength of a pair is the
+    product of the two counts, weighted by the rows that reach the split, summed over all
+    splits, and normalised to sum one over all pairs. Splits on a single column have no
+    pair.
 
     Parameters
     ----------
     model : LHTClassifier or LHForestClassifier
         A fitted model.
     n_pairs : int, default=None
-        Return only so many of the strongest pairs; None returns all.
+        How many pairs to return, the strongest first; None returns all.
 
     Returns
     -------
     pandas.DataFrame or dict of str to ndarray
         A frame if pandas is installed, otherwise its columns: ``feature_1``,
-        ``feature_2``, ``n_splits`` (how many splits weigh both) and ``strength``; the
+        ``feature_2``, ``n_splits`` (how many splits use both) and ``strength``; the
         strongest pairs come first.
 
     Examples
@@ -87,9 +87,9 @@ def interactions(model: Any, *, n_pairs: int | None = None) -> Any:
     >>> table["feature_1"][0], table["feature_2"][0]
     ('alcohol', 'proline')
     """
-    reading.check_model(model)
+    arguments.check_model(model)
     if n_pairs is not None:
-        reading.check_number("n_pairs", n_pairs, 1, np.iinfo(np.int64).max)
+        arguments.check_number("n_pairs", n_pairs, 1, np.iinfo(np.int64).max)
     first, second, n_splits, strength = _sum_pairs(model)
     order = np.lexsort((second, first, -n_splits, -strength))[:n_pairs]
     name = np.array(model.column_names_, dtype=object)
@@ -104,13 +104,14 @@ def interactions(model: Any, *, n_pairs: int | None = None) -> Any:
 
 
 def _sum_pairs(model: Any) -> tuple[NDArray[Any], ...]:
-    """Return both columns, number of splits and strength of every pair that shares one."""
+    """Return both columns, number of splits and strength of every pair that shares a split."""
     m = model.forest_.n_features
     count, strength = csr_matrix((m, m)), csr_matrix((m, m))
     for tree in model.forest_:
-        part, is_there, weight = _find_strengths(tree)
-        strength = strength + part.T @ part.multiply(weight[:, np.newaxis]).tocsr()
-        count = count + is_there.T @ is_there
+        importance, is_used, weight = _tabulate_splits(tree)
+        weighted = importance.multiply(weight[:, np.newaxis]).tocsr()
+        strength = strength + importance.T @ weighted
+        count = count + is_used.T @ is_used
     pair = triu(count, k=1, format="coo")
     n_splits = pair.data.astype(np.int64)
     if not len(n_splits):  # scipy has no empty selection of single entries
@@ -118,19 +119,19 @@ def _sum_pairs(model: Any) -> tuple[NDArray[Any], ...]:
     return pair.row, pair.col, n_splits, np.asarray(strength[pair.row, pair.col]).ravel()
 
 
-def _find_strengths(tree: Tree) -> tuple[csr_matrix, csr_matrix, Floats]:
-    """Return the columns' parts of each split, where they are there, and the splits' weights.
+def _tabulate_splits(tree: Tree) -> tuple[csr_matrix, csr_matrix, Floats]:
+    """Return each column's importance in each split, which splits use it, and their weights.
 
-    Splits weigh by the share of the tree's rows that reach them.
+    A split weighs the fraction of the tree's rows that reach it.
     """
     split = np.flatnonzero(tree.left >= 0)
     terms = [tree.terms(int(node)) for node in split]
-    row = np.repeat(np.arange(len(split)), [len(feature) for feature, *_ in terms])
-    column = np.concatenate([np.empty(0, dtype=np.int64), *(term[0] for term in terms)])
-    size = np.concatenate([np.empty(0), *(np.abs(term[1]) * term[3] for term in terms)])
+    row = np.repeat(np.arange(len(split)), [len(term.feature) for term in terms])
+    column = np.concatenate([np.empty(0, dtype=np.int64), *(term.feature for term in terms)])
+    size = np.concatenate([np.empty(0), *(np.abs(term.weight) * term.std for term in terms)])
     total = np.bincount(row, size, len(split))[row]
     shape = len(split), tree.forest.n_features
-    part = np.divide(size, total, np.zeros(len(size)), where=total > 0)
+    importance = np.divide(size, total, np.zeros(len(size)), where=total > 0)
     weight = tree.weight_sum[split] / tree.weight_sum[0]
-    is_there = csr_matrix((np.ones(len(size)), (row, column)), shape)
-    return csr_matrix((part, (row, column)), shape), is_there, weight
+    is_used = csr_matrix((np.ones(len(size)), (row, column)), shape)
+    return csr_matrix((importance, (row, column)), shape), is_used, weight

@@ -1,4 +1,4 @@
-"""Whether probabilities come true: how often answers are right that are said to be likely."""
+"""Whether probabilities come true: how often predictions of each probability are right."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from lhtree.arrays import Floats, Ints
 
 
 class Reliability(NamedTuple):
-    """How often answers are right, in bins of the probability that they were given."""
+    """How often predictions are right, in bins of their probability."""
 
     n_rows: Ints
     probability: Floats  # mean; NaN in an empty bin
@@ -24,13 +24,15 @@ class Reliability(NamedTuple):
         return float(np.nansum(gap * self.n_rows) / self.n_rows.sum())
 
 
-def find_reliability(probability: Floats, is_right: NDArray[np.bool_], n_bins: int) -> Reliability:
-    """Return how often answers are right, by their probability.
+def compute_reliability(
+    probability: Floats, is_right: NDArray[np.bool_], n_bins: int
+) -> Reliability:
+    """Return how often predictions are right, by their probability.
 
     Parameters
     ----------
     probability : ndarray of shape (n_rows,)
-        Probability of the class that was answered.
+        Probability of the predicted class.
     is_right : ndarray of bool, shape (n_rows,)
         Whether that is the class of the row.
     n_bins : int
@@ -44,8 +46,8 @@ def find_reliability(probability: Floats, is_right: NDArray[np.bool_], n_bins: i
     Examples
     --------
     >>> import numpy as np
-    >>> found = find_reliability(np.array([0.9, 0.9, 0.8]), np.array([True, False, True]), 10)
-    >>> round(found.error, 9)  # two rows with a gap of 0.4, one of 0.2
+    >>> bins = compute_reliability(np.array([0.9, 0.9, 0.8]), np.array([True, False, True]), 10)
+    >>> round(bins.error, 9)  # two rows with a gap of 0.4, one of 0.2
     0.333333333
     """
     place = np.minimum((probability * n_bins).astype(np.int64), n_bins - 1)

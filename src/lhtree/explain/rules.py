@@ -10,22 +10,23 @@ from typing import Any
 import numpy as np
 
 from lhtree.arrays import Ints
-from lhtree.explain import reading
+from lhtree.explain import arguments
 from lhtree.explain.wording import (
     Condition,
-    Form,
+    LinearSum,
     Vocabulary,
     describe_node,
     describe_side,
-    find_vocabulary,
     format_number,
+    make_vocabulary,
 )
-from lhtree.model.forest import Forest, Tree
+from lhtree.model.forest import Forest
+from lhtree.model.tree import Tree
 
 
 @dataclass(frozen=True)
 class Rule:
-    """One leaf in words: if all conditions hold, the tree answers this.
+    """One leaf in words: the tree's output where all conditions hold.
 
     Parameters
     ----------
@@ -33,33 +34,33 @@ class Rule:
         Position of the tree in ``trees_``.
     leaf : int
         Number of the leaf in the tree.
-    target : str
-        Class that the tree separates from the rest.
+    positive_class : str
+        Class that the tree separates from all others.
     conditions : tuple of Condition
         What holds for the rows of the leaf; each has ``terms``, ``comparison`` and
         ``threshold``.
-    membership : Form
-        The tree's answer: ``terms`` plus ``constant``, clipped to [0, 1].
-    share : float
-        Share of targets among the training rows of the leaf, after shrinkage.
+    membership : LinearSum
+        The tree's output: ``terms`` plus ``constant``, clipped to [0, 1].
+    value : float
+        Fraction of positive rows among the training rows of the leaf, after shrinkage.
     n_samples : int
         Number of these rows.
     """
 
     tree: int
     leaf: int
-    target: str
+    positive_class: str
     conditions: tuple[Condition, ...]
-    membership: Form
-    share: float
+    membership: LinearSum
+    value: float
     n_samples: int
 
     def __str__(self) -> str:
         condition = " and ".join(map(str, self.conditions)) or "anything"
-        answer = self.membership.format()
+        output = self.membership.format()
         if self.membership.terms:
-            answer += f", {format_number(self.share, 2)} on average"
-        return f"if {condition} then {self.target}: {answer} ({self.n_samples} rows)"
+            output += f", {format_number(self.value, 2)} on average"
+        return f"if {condition} then {self.positive_class}: {output} ({self.n_samples} rows)"
 
 
 @dataclass(frozen=True)
@@ -73,12 +74,12 @@ class RuleSet:
     units : str
         Units of the numbers: "raw" or "standardized".
     min_weight : float
-        Terms below it were left out.
+        Terms below it were dropped.
     n_terms, n_dropped : int
-        How many terms the model has, and how many of them were left out.
+        How many terms the model has, and how many of them were dropped.
     agreement : float or None
-        Share of the given rows for which the rules predict the model's class; None if
-        no rows were given.
+        Fraction of the rows passed for which the rules predict the model's class; None
+        without rows.
     """
 
     rules: tuple[Rule, ...]
@@ -101,12 +102,12 @@ class RuleSet:
         lines = []
         for number, rule in enumerate(self.rules):
             if number == 0 or rule.tree != self.rules[number - 1].tree:
-                lines.append(f"Tree {rule.tree}: {rule.target} against the rest")
+                lines.append(f"Tree {rule.tree}: {rule.positive_class} against all other classes")
             lines.append(f"  {rule}")
         if self.n_dropped:
             lines.append(
-                f"{self.n_dropped} of {self.n_terms} terms below {self.min_weight:g} times the "
-                "largest of their node are left out."
+                f"{self.n_dropped} of {self.n_terms} terms were dropped: their weights are below "
+                f"{self.min_weight:g} times the largest of their node."
             )
         if self.agreement is not None:
             lines.append(f"The rules agree with the model on {self.agreement:.2%} of the rows.")
@@ -125,8 +126,8 @@ def rules(model: Any, *, min_weight: float = 0.0, X: Any = None, units: str = "r
     model : LHTClassifier or LHForestClassifier
         A fitted model.
     min_weight : float, default=0.0
-        Leave out terms whose weight is below this times the largest of their node,
-        both in standardised units; what they add on average moves to the constant.
+        Drop terms whose weight is below this times the largest of their node, both in
+        standardised units; what they add on average moves to the constant.
     X : array-like of shape (n_rows, n_features), default=None
         Rows on which to compare the shortened rules with the model.
     units : {"raw", "standardized"}, default="raw"
@@ -136,7 +137,7 @@ def rules(model: Any, *, min_weight: float = 0.0, X: Any = None, units: str = "r
     Returns
     -------
     RuleSet
-        Plain data, and readable as a string.
+        Plain data; ``print`` shows it as text.
 
     Examples
     --------
@@ -150,11 +151,11 @@ def rules(model: Any, *, min_weight: float = 0.0, X: Any = None, units: str = "r
     >>> round(rules(model, min_weight=0.5, X=X).agreement, 2)
     0.97
     """
-    reading.check_model(model)
+    arguments.check_model(model)
     is_number = isinstance(min_weight, int | float | np.number)
     if not is_number or isinstance(min_weight, bool) or not 0 <= min_weight <= 1:
         raise ValueError(f"min_weight must be a number from 0 to 1, got {min_weight!r}.")
-    words = find_vocabulary(model, units)
+    words = make_vocabulary(model, units)
     forest = shorten(model.forest_, float(min_weight))
     agreement = None
     if X is not None:
@@ -186,10 +187,10 @@ def shorten(forest: Forest, min_weight: float) -> Forest:
     is_kept = strength >= min_weight * largest[node]
     if is_kept.all():
         return forest
-    gone = np.bincount(node, ~is_kept * forest.weight * forest.center, len(size))
+    dropped = np.bincount(node, ~is_kept * forest.weight * forest.center, len(size))
     is_split = forest.left >= 0
     kept_size: Ints = np.bincount(node, is_kept, len(size)).astype(np.int64)
-    column = forest.find_columns()[is_kept]
+    column = forest.list_columns()[is_kept]
     is_listed = np.repeat(kept_size != forest.n_features, kept_size)
     n_listed = np.where(kept_size == forest.n_features, 0, kept_size)
     square = np.bincount(node, is_kept * forest.weight**2, len(size))
@@ -200,8 +201,8 @@ def shorten(forest: Forest, min_weight: float) -> Forest:
         feature=column[is_listed],
         weight=forest.weight[is_kept],
         center=forest.center[is_kept],
-        deviation=forest.deviation[is_kept],
-        threshold=forest.threshold - np.where(is_split, gone, 0.0),
+        std=forest.std[is_kept],
+        threshold=forest.threshold - np.where(is_split, dropped, 0.0),
         norm=np.where(is_split, np.sqrt(square), 0.0),
     )
 
@@ -224,23 +225,23 @@ def _list_rules(tree: Tree, words: Vocabulary) -> Iterator[Rule]:
         yield Rule(
             tree=tree.number,
             leaf=node,
-            target=words.classes[tree.target],
+            positive_class=words.classes[tree.positive_class],
             conditions=conditions,
             membership=describe_node(tree, node, words),
-            share=float(tree.share[node]),
+            value=float(tree.value[node]),
             n_samples=int(tree.n_samples[node]),
         )
 
 
 def _add(conditions: tuple[Condition, ...], new: Condition) -> tuple[Condition, ...]:
-    """Add a condition; of limits of the same sum from the same side the tightest is kept."""
+    """Add a condition; of two limits of the same sum from the same side, keep the tighter."""
     for k, known in enumerate(conditions):
         if known.terms == new.terms and known.is_upper == new.is_upper:
-            return (*conditions[:k], _find_tighter(known, new), *conditions[k + 1 :])
+            return (*conditions[:k], _select_tighter(known, new), *conditions[k + 1 :])
     return (*conditions, new)
 
 
-def _find_tighter(known: Condition, new: Condition) -> Condition:
+def _select_tighter(known: Condition, new: Condition) -> Condition:
     if new.threshold == known.threshold:
         return new if "=" in known.comparison else known
     return new if (new.threshold < known.threshold) == new.is_upper else known

@@ -1,4 +1,4 @@
-"""The splits of a model as data: a table of all, and a close view of one."""
+"""The splits of a model as data: a table of all of them, and a close view of one."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lhtree.arrays import Floats, Ints
-from lhtree.explain import reading
-from lhtree.model.forest import Tree
+from lhtree.explain import arguments, model_view
+from lhtree.model.tree import Tree
 
 
 def split_table(model: Any, *, n_features: int = 5) -> Any:
@@ -21,26 +21,26 @@ def split_table(model: Any, *, n_features: int = 5) -> Any:
     model : LHTClassifier or LHForestClassifier
         A fitted model.
     n_features : int, default=5
-        How many features to name per split, those with the largest weights first.
+        How many features to name per split, the largest weights first.
 
     Returns
     -------
     pandas.DataFrame or dict of str to ndarray
         A frame if pandas is installed, otherwise its columns: ``tree`` (position in
-        ``trees_``), ``member``, ``target`` (label of the class that the tree separates
-        from the rest), ``node``, ``depth``, ``n_samples`` and ``weight_sum`` (training
-        rows and their weights), ``share`` (of targets among them, after shrinkage),
-        ``rule`` (what chose the threshold: N1 to N4 for a pure piece, e for the middle,
-        gini), ``threshold``, ``threshold_raw``, and for k = 1 to `n_features`
-        ``feature_k``, ``weight_k`` and ``raw_weight_k``. A split with fewer features has
-        None and NaN in the rest.
+        ``trees_``), ``estimator``, ``positive_class`` (label of the class that the tree
+        separates from all others), ``node``, ``depth``, ``n_samples`` and ``weight_sum``
+        (training rows and their weights), ``value`` (fraction of positive rows among them,
+        after shrinkage), ``threshold_kind`` (what chose the threshold: N1 to N4 for a pure
+        side, e for the middle, gini), ``threshold``, ``threshold_raw``, and for
+        k = 1 to `n_features` ``feature_k``, ``weight_k`` and ``raw_weight_k``. A split with
+        fewer features has None and NaN in the columns that it does not fill.
 
     Notes
     -----
     A row goes left where the sum of weight times value is below the threshold.
     ``threshold`` and ``weight_k`` are for standardised columns, ``threshold_raw`` and
-    ``raw_weight_k`` for the columns as they came; both describe the same plane. With
-    ``standardize=False`` they are the same numbers.
+    ``raw_weight_k`` for the columns as they came; both describe the same hyperplane.
+    With ``standardize=False`` they are the same numbers.
 
     Examples
     --------
@@ -49,25 +49,26 @@ def split_table(model: Any, *, n_features: int = 5) -> Any:
     >>> from lhtree.explain import split_table
     >>> X, y = load_wine(return_X_y=True, as_frame=True)
     >>> table = split_table(LHTClassifier().fit(X, y), n_features=2)
-    >>> table["feature_1"][0], table["rule"][0]
+    >>> table["feature_1"][0], table["threshold_kind"][0]
     ('proline', 'N3')
     """
-    reading.check_model(model)
-    reading.check_number("n_features", n_features, 1, np.iinfo(np.int64).max)
+    arguments.check_model(model)
+    arguments.check_number("n_features", n_features, 1, np.iinfo(np.int64).max)
     forest = model.forest_
     split = np.flatnonzero(forest.left >= 0)
     tree = np.repeat(np.arange(len(forest)), np.diff(forest.tree_start))[split]
     node = split - forest.tree_start[tree]
+    kind = np.array(model_view.THRESHOLD_KINDS, dtype=object)
     columns: dict[str, NDArray[Any]] = {
         "tree": tree,
-        "member": tree // reading.count_trees_per_member(model),
-        "target": model.classes_[forest.target[tree]],
+        "estimator": tree // model_view.count_trees_per_estimator(model),
+        "positive_class": model.classes_[forest.positive_class[tree]],
         "node": node,
-        "depth": forest.find_depth()[split],
+        "depth": forest.compute_depth()[split],
         "n_samples": forest.n_samples[split],
         "weight_sum": forest.weight_sum[split],
-        "share": forest.share[split],
-        "rule": np.array(reading.RULE_NAMES, dtype=object)[forest.rule[split]],
+        "value": forest.value[split],
+        "threshold_kind": kind[forest.threshold_kind[split]],
         "threshold": forest.threshold[split],
     }
     columns.update(_tabulate_terms(model, tree, node, n_features))
@@ -84,7 +85,7 @@ def _tabulate_terms(model: Any, tree: Ints, node: Ints, k: int) -> dict[str, NDA
     shift = np.empty(n)
     for i in range(n):
         feature, weight, *_ = forest[tree[i]].terms(node[i])
-        raw = weight / forest.column_deviation[feature]
+        raw = weight / forest.column_std[feature]
         shift[i] = raw @ forest.column_mean[feature]
         order = np.argsort(-np.abs(weight), kind="stable")[:k]
         strongest[: len(order), i] = name[feature[order]]
@@ -116,44 +117,45 @@ class SplitView:
     ----------
     tree, node : int
         Which split.
-    target : object
-        Label of the class that the tree separates from the rest.
+    positive_class : object
+        Label of the class that the tree separates from all others.
     row : ndarray of int64, shape (n_reaching,)
         Positions in `X` of the rows that reach the split.
     projection : ndarray of float64, shape (n_reaching,)
         Their weighted sums, in standardised units.
-    is_target : ndarray of bool, shape (n_reaching,)
-        Whether they belong to the target class.
+    is_positive : ndarray of bool, shape (n_reaching,)
+        Whether they belong to the positive class.
     is_right : ndarray of bool, shape (n_reaching,)
         Whether they go right: their projection is not below the threshold.
     threshold : float
         Constant of the split.
     extremes : ndarray of float64, shape (4,)
-        Least and largest projection of the targets, then of the rest, in training.
-    rule : str
-        What chose the threshold: N1 to N4 for a pure piece, e for the middle, gini.
+        Least and largest projection in training, of the positive rows, then of the
+        negative ones.
+    threshold_kind : str
+        What chose the threshold: N1 to N4 for a pure side, e for the middle, gini.
     pure_side : str
-        Side on which all training rows were targets, or all were of the rest:
-        "left", "right", "both" or "none".
+        Side on which all training rows were positive, or all were negative: "left",
+        "right", "both" or "none".
     n_samples : int
         Training rows that reached the split.
-    share : float
-        Weighted share of targets among them, after shrinkage.
+    value : float
+        Weighted fraction of positive rows among them, after shrinkage.
     """
 
     tree: int
     node: int
-    target: Any
+    positive_class: Any
     row: Ints
     projection: Floats
-    is_target: NDArray[np.bool_]
+    is_positive: NDArray[np.bool_]
     is_right: NDArray[np.bool_]
     threshold: float
     extremes: Floats
-    rule: str
+    threshold_kind: str
     pure_side: str
     n_samples: int
-    share: float
+    value: float
 
 
 def split_view(model: Any, tree: int, node: int, X: Any, y: Any) -> SplitView:
@@ -184,45 +186,47 @@ def split_view(model: Any, tree: int, node: int, X: Any, y: Any) -> SplitView:
     >>> from lhtree.explain import split_view
     >>> X, y = load_wine(return_X_y=True)
     >>> view = split_view(LHTClassifier().fit(X, y), 0, 0, X, y)
-    >>> view.rule, view.pure_side, int(view.is_right.sum()), int(view.is_target.sum())
+    >>> view.threshold_kind, view.pure_side, int(view.is_right.sum()), int(view.is_positive.sum())
     ('N3', 'left', 70, 59)
     """
-    reading.check_model(model)
-    chosen = reading.find_tree(model, tree)
-    number = reading.find_split(chosen, node)
+    arguments.check_model(model)
+    chosen = arguments.look_up_tree(model, tree)
+    number = arguments.look_up_split(chosen, node)
     table = model.encode_rows(X)
-    labels = reading.check_labels(model, y, len(table))
-    row = np.flatnonzero(_find_reaching(chosen, number, model.apply(X)[:, chosen.number]))
-    projection = reading.project(chosen, number, reading.standardize(model.forest_, table[row]))
+    labels = arguments.check_labels(model, y, len(table))
+    row = np.flatnonzero(_mark_reaching(chosen, number, model.apply(X)[:, chosen.number]))
+    projection = model_view.project(
+        chosen, number, model_view.standardize(model.forest_, table[row])
+    )
     threshold, extremes = float(chosen.threshold[number]), chosen.extremes[number]
     return SplitView(
         tree=chosen.number,
         node=number,
-        target=model.classes_[chosen.target],
+        positive_class=model.classes_[chosen.positive_class],
         row=row,
         projection=projection,
-        is_target=labels[row] == model.classes_[chosen.target],
+        is_positive=labels[row] == model.classes_[chosen.positive_class],
         is_right=projection >= threshold,
         threshold=threshold,
         extremes=extremes,
-        rule=reading.RULE_NAMES[chosen.rule[number]],
-        pure_side=find_pure_side(threshold, extremes),
+        threshold_kind=model_view.THRESHOLD_KINDS[chosen.threshold_kind[number]],
+        pure_side=name_pure_side(threshold, extremes),
         n_samples=int(chosen.n_samples[number]),
-        share=float(chosen.share[number]),
+        value=float(chosen.value[number]),
     )
 
 
-def find_pure_side(threshold: float, extremes: Floats) -> str:
-    """Name the side that holds but one class, from the extremes of both."""
-    least_target, most_target, least_rest, most_rest = extremes
-    left = not (least_target < threshold and least_rest < threshold)
-    right = not (most_target >= threshold and most_rest >= threshold)
+def name_pure_side(threshold: float, extremes: Floats) -> str:
+    """Return the side that is not mixed, from the extremes of positive and negative rows."""
+    least_positive, most_positive, least_negative, most_negative = extremes
+    left = not (least_positive < threshold and least_negative < threshold)
+    right = not (most_positive >= threshold and most_negative >= threshold)
     return {(True, True): "both", (True, False): "left", (False, True): "right"}.get(
         (left, right), "none"
     )
 
 
-def _find_reaching(tree: Tree, node: int, leaf: Ints) -> NDArray[np.bool_]:
+def _mark_reaching(tree: Tree, node: int, leaf: Ints) -> NDArray[np.bool_]:
     """Return whether each row, by its leaf, passes a node."""
     is_below = np.zeros(tree.n_nodes, dtype=bool)
     is_below[node] = True

@@ -1,4 +1,4 @@
-"""The values of a row in words."""
+"""The values of a row as text."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from lhtree.explain.contributions import Explanation
 def describe_values(explanation: Explanation, row: int) -> list[str]:
     """Return the value of each feature of an explained row as text.
 
-    A number has five significant digits. A category, which the trees see as one column
-    per value, is the value whose column is on.
+    A number has five significant digits. The trees see a category as one column per
+    value: the text is the value whose column is on.
     """
     if explanation.table is None:
         raise ValueError("explanation has no table; describe it before by_feature.")

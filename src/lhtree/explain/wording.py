@@ -1,4 +1,4 @@
-"""Nodes in words: linear forms with named, sorted terms."""
+"""Nodes in words: sums of named terms, sorted by their strength."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from lhtree.explain import reading
-from lhtree.model.forest import Tree
+from lhtree.explain import arguments
+from lhtree.model.tree import Tree
 
 UNITS = ("raw", "standardized")
 MIRRORED = {"<": ">", ">=": "<=", ">": "<", "<=": ">="}  # of both sides, divided by -1
@@ -25,14 +25,14 @@ class Term:
 
 
 @dataclass(frozen=True)
-class Form:
+class LinearSum:
     """A sum of terms, the strongest first, plus a constant."""
 
     terms: tuple[Term, ...]
     constant: float
 
     def format(self, decimals: int = 2, n_terms: int | None = None) -> str:
-        """Return the sum in words; terms beyond `n_terms` are counted only."""
+        """Return the sum in words; terms beyond `n_terms` are only counted."""
         constant = format_number(abs(self.constant), decimals)
         if not self.terms:
             return f"-{constant}" if self.constant < 0 else constant
@@ -54,8 +54,8 @@ class Condition:
 
     def format(self, decimals: int = 2, n_terms: int | None = None) -> str:
         """Return the condition in words."""
-        form = join_terms(self.terms, decimals, n_terms)
-        return f"{form} {self.comparison} {format_number(self.threshold, decimals)}"
+        terms = join_terms(self.terms, decimals, n_terms)
+        return f"{terms} {self.comparison} {format_number(self.threshold, decimals)}"
 
     def __str__(self) -> str:
         return self.format()
@@ -63,20 +63,20 @@ class Condition:
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """How to speak of a model: names of columns and classes, and units."""
+    """Names of columns and classes, and whether numbers are in raw units."""
 
     columns: tuple[str, ...]
     classes: tuple[str, ...]
     is_raw: bool
 
 
-def find_vocabulary(
+def make_vocabulary(
     model: Any,
     units: str,
     feature_names: Sequence[Any] | None = None,
     class_names: Sequence[Any] | None = None,
 ) -> Vocabulary:
-    """Return checked names; those of the model where none are given."""
+    """Check the names; None stands for those of the model."""
     if units not in UNITS:
         raise ValueError(f"units must be one of {', '.join(UNITS)}, got {units!r}.")
     columns = _check_names("feature_names", feature_names, model.column_names_)
@@ -90,12 +90,12 @@ def _check_names(argument: str, given: Any, own: Sequence[Any]) -> tuple[str, ..
     if isinstance(given, str) or len(given) != len(own):
         raise ValueError(
             f"{argument} must list {len(own)} names, got {given!r}; the model's own are "
-            f"{reading.join_few(list(own))}."
+            f"{arguments.join_few(list(own))}."
         )
     return tuple(map(str, given))
 
 
-def describe_node(tree: Tree, node: int, words: Vocabulary) -> Form:
+def describe_node(tree: Tree, node: int, words: Vocabulary) -> LinearSum:
     """Return the projection of a split, or the membership of a leaf before clipping.
 
     The constant of a split is 0: in raw units it is part of the threshold.
@@ -103,34 +103,34 @@ def describe_node(tree: Tree, node: int, words: Vocabulary) -> Form:
     feature, weight, center, _ = tree.terms(node)
     order = np.argsort(-np.abs(weight), kind="stable")[: np.count_nonzero(weight)]
     if words.is_raw:
-        unit = tree.forest.column_deviation[feature]
+        unit = tree.forest.column_std[feature]
         center = tree.forest.column_mean[feature] + center * unit
         weight = weight / unit
     terms = tuple(Term(words.columns[feature[k]], float(weight[k])) for k in order)
     is_leaf = tree.left[node] < 0
-    constant = float(tree.share[node] - weight @ center) if is_leaf else 0.0
-    return Form(terms, constant)
+    constant = float(tree.value[node] - weight @ center) if is_leaf else 0.0
+    return LinearSum(terms, constant)
 
 
 def describe_side(tree: Tree, node: int, is_right: bool, words: Vocabulary) -> Condition:
-    """Return what holds for the rows that go to one side of a split."""
+    """Return the condition that sends rows to one side of a split."""
     feature, weight, *_ = tree.terms(node)
     threshold = float(tree.threshold[node])
     if words.is_raw:
         forest = tree.forest
-        threshold += float(weight / forest.column_deviation[feature] @ forest.column_mean[feature])
-    form = describe_node(tree, node, words)
+        threshold += float(weight / forest.column_std[feature] @ forest.column_mean[feature])
+    terms = describe_node(tree, node, words).terms
     comparison = ">=" if is_right else "<"
-    if len(form.terms) > 1:
-        return Condition(form.terms, comparison, threshold)
-    (term,) = form.terms
+    if len(terms) > 1:
+        return Condition(terms, comparison, threshold)
+    (term,) = terms
     if term.weight < 0:
         comparison = MIRRORED[comparison]
     return Condition((Term(term.feature, 1.0),), comparison, threshold / term.weight)
 
 
 def format_number(value: float, decimals: int) -> str:
-    """Return a number with so many decimals; small ones keep as many digits instead."""
+    """Return a number with this many decimals; a small one keeps as many digits."""
     size = abs(value)
     if size == 0 or not math.isfinite(size):
         return f"{value:.{decimals}f}"
@@ -141,7 +141,7 @@ def format_number(value: float, decimals: int) -> str:
 
 
 def join_terms(terms: tuple[Term, ...], decimals: int, n_terms: int | None) -> str:
-    """Return terms in words; those beyond `n_terms` are counted only."""
+    """Return terms in words; those beyond `n_terms` are only counted."""
     shown = terms[:n_terms]
     words = [format_term(term, decimals, is_first=k == 0) for k, term in enumerate(shown)]
     n_hidden = len(terms) - len(shown)
@@ -149,7 +149,7 @@ def join_terms(terms: tuple[Term, ...], decimals: int, n_terms: int | None) -> s
 
 
 def format_term(term: Term, decimals: int, *, is_first: bool) -> str:
-    """Return a term with its sign: a weight of one is not written."""
+    """Return a term with its sign; a weight of one is left out."""
     sign = "-" if term.weight < 0 else ("" if is_first else "+")
     size = format_number(abs(term.weight), decimals)
     word = term.feature if abs(term.weight) == 1 else f"{size}*{term.feature}"
@@ -157,5 +157,5 @@ def format_term(term: Term, decimals: int, *, is_first: bool) -> str:
 
 
 def check_decimals(decimals: Any) -> int:
-    """Return a sensible number of decimals."""
-    return reading.check_number("decimals", decimals, 0, 17)
+    """Return a valid number of decimals."""
+    return arguments.check_number("decimals", decimals, 0, 17)

@@ -1,4 +1,4 @@
-"""Fitted models in other forms."""
+"""Fitted models for other programs: ONNX, C, SQL, Graphviz and text."""
 
 from lhtree.export.c import to_c
 from lhtree.export.graphviz import export_graphviz

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lhtree.explain.reading import MOST_EXTREME
+from lhtree.explain.model_view import MOST_EXTREME
 from lhtree.export.plain import PlainModel, read_model
 from lhtree.model.prediction import TIE_WEIGHT
 from lhtree.persist.files import Address, write_atomically
@@ -28,7 +28,7 @@ PROGRAM = """\
  *   const char *{prefix}_column_name(int number);
  *
  * A row holds {prefix}_n_columns numbers, NaN where a value is missing. Compile without
- * fused multiply-add (-ffp-contract=off) and without -ffast-math: then the answers
+ * fused multiply-add (-ffp-contract=off) and without -ffast-math: then the results
  * are those of the package bit for bit.
  */
 {include}
@@ -36,8 +36,8 @@ enum {{
   {prefix}_n_classes = {n_classes},
   {prefix}_n_columns = {n_columns},
   {prefix}_n_trees = {n_trees},
-  {prefix}_n_trees_per_class = {n_members},
-  {prefix}_n_targets = {n_targets}
+  {prefix}_n_trees_per_class = {n_estimators},
+  {prefix}_n_positive_classes = {n_positive_classes}
 }};
 
 int {prefix}_predict(const double *row);
@@ -47,10 +47,10 @@ const char *{prefix}_column_name(int number);
 
 {tables}
 
-/* What the trees of a class say of a row, added up. */
+/* Sums over the trees of each class. Of two classes only the second has trees. */
 struct {prefix}_sums {{
-  double vote[{prefix}_n_targets];
-  double distance[{prefix}_n_targets]; /* signed, from the nearest hyperplane */
+  double vote[{prefix}_n_positive_classes];
+  double distance[{prefix}_n_positive_classes]; /* signed, from the nearest hyperplane */
   double complement;
 }};
 
@@ -70,27 +70,27 @@ static double {prefix}_project(const double *z, long node) {{
 }}
 
 static double {prefix}_membership(const double *z, long node) {{
-  double sum[8] = {{0.0}}, value;
-  const double share = {prefix}_threshold[node];
+  double sum[8] = {{0.0}}, membership;
+  const double value = {prefix}_constant[node];
   long k;
-  if ({prefix}_start[node] == {prefix}_start[node + 1]) return share;
+  if ({prefix}_start[node] == {prefix}_start[node + 1]) return value;
   for (k = {prefix}_start[node]; k < {prefix}_start[node + 1]; ++k) {{
     const int j = {prefix}_column[k];
     const double offset = z[j] - {prefix}_center[k];
     sum[j % 8] += {prefix}_weight[k] * (offset == offset ? offset : 0.0);
   }}
-  value = share + {prefix}_combine(sum);
-  if (value != value) return share;
-  return value < 0.0 ? 0.0 : value > 1.0 ? 1.0 : value;
+  membership = value + {prefix}_combine(sum);
+  if (membership != membership) return value;
+  return membership < 0.0 ? 0.0 : membership > 1.0 ? 1.0 : membership;
 }}
 
 static void {prefix}_walk(const double *z, int tree, struct {prefix}_sums *sums) {{
   const long root = {prefix}_tree_start[tree];
-  const int target = tree % {prefix}_n_targets;
+  const int positive_class = tree % {prefix}_n_positive_classes;
   long node = root;
   double membership, nearest = 0.0, plain = 0.0;
   while ({prefix}_left[node] >= 0) {{
-    const double score = {prefix}_project(z, node), threshold = {prefix}_threshold[node];
+    const double score = {prefix}_project(z, node), threshold = {prefix}_constant[node];
     const double gap = score < threshold ? threshold - score : score - threshold;
     const double distance = gap / {prefix}_norm[node];
     if (node == root || distance < nearest) nearest = distance;
@@ -98,15 +98,15 @@ static void {prefix}_walk(const double *z, int tree, struct {prefix}_sums *sums)
     node = root + {prefix}_left[node] + !(score < threshold);
   }}
   membership = {prefix}_membership(z, node);
-  sums->vote[target] += {by_margin} ? membership * plain : membership;
-  sums->distance[target] += (2.0 * membership - 1.0) * nearest;
+  sums->vote[positive_class] += {by_margin} ? membership * plain : membership;
+  sums->distance[positive_class] += (2.0 * membership - 1.0) * nearest;
   sums->complement += (1.0 - membership) * plain;
 }}
 
 static double {prefix}_break_tie(double distance) {{
   const double size = distance < 0.0 ? -distance : distance;
-  const double share = distance < 0.0 ? 1.0 / (1.0 + size) : 1.0 + size / (1.0 + size);
-  return {tie_weight} * share / 2.0;
+  const double rank = distance < 0.0 ? 1.0 / (1.0 + size) : 1.0 + size / (1.0 + size);
+  return {tie_weight} * rank / 2.0;
 }}
 
 /* Add as NumPy does: eight sums, or halves of long arrays. */
@@ -130,9 +130,9 @@ static double {prefix}_add(const double *value, int n) {{
   return total;
 }}
 
-static void {prefix}_score(const struct {prefix}_sums *sums, double *score) {{
+static void {prefix}_score_sums(const struct {prefix}_sums *sums, double *score) {{
   int k;
-  for (k = 0; k < {prefix}_n_targets; ++k) {{
+  for (k = 0; k < {prefix}_n_positive_classes; ++k) {{
     const double vote = {by_margin} ? sums->vote[k] : sums->vote[k] / {prefix}_n_trees_per_class;
     const double distance = sums->distance[k] / {prefix}_n_trees_per_class;
     if ({prefix}_n_classes == 2) {{
@@ -144,18 +144,18 @@ static void {prefix}_score(const struct {prefix}_sums *sums, double *score) {{
   }}
 }}
 
-/* Scores of the classes, whose order decides. */
-static void {prefix}_ask(const double *row, double *score) {{
+/* Scores of the classes; the largest one is predicted. */
+static void {prefix}_score_row(const double *row, double *score) {{
   struct {prefix}_sums sums = {{{{0.0}}, {{0.0}}, 0.0}};
   double z[{prefix}_n_columns];
   int j, tree;
   for (j = 0; j < {prefix}_n_columns; ++j) {{
-    z[j] = (row[j] - {prefix}_mean[j]) / {prefix}_deviation[j];
+    z[j] = (row[j] - {prefix}_mean[j]) / {prefix}_std[j];
     if (z[j] > {limit}) z[j] = {limit};
     if (z[j] < -{limit}) z[j] = -{limit};
   }}
   for (tree = 0; tree < {prefix}_n_trees; ++tree) {prefix}_walk(z, tree, &sums);
-  {prefix}_score(&sums, score);
+  {prefix}_score_sums(&sums, score);
 }}
 
 static void {prefix}_normalize(double *score) {{
@@ -169,12 +169,12 @@ void {prefix}_predict_proba(const double *row, double *probability) {{
 }}
 
 int {prefix}_predict(const double *row) {{
-  double share[{prefix}_n_classes];
+  double probability[{prefix}_n_classes];
   int k, best = 0;
-  {prefix}_ask(row, share);
-  {prefix}_normalize(share);
+  {prefix}_score_row(row, probability);
+  {prefix}_normalize(probability);
   for (k = 1; k < {prefix}_n_classes; ++k)
-    if (share[k] > share[best]) best = k;
+    if (probability[k] > probability[best]) best = k;
   return best;
 }}
 
@@ -186,7 +186,7 @@ const char *{prefix}_column_name(int number) {{ return {prefix}_columns[number];
 CALIBRATION = """\
   double best = 0.0;
   int k;
-  {prefix}_ask(row, probability);
+  {prefix}_score_row(row, probability);
   for (k = 0; k < {prefix}_n_classes; ++k) {{
     probability[k] += {offset};
     if (probability[k] > best) best = probability[k];
@@ -199,10 +199,10 @@ CALIBRATION = """\
 def to_c(model: Any, path: Address | None = None, *, prefix: str = "lhtree") -> str:
     """Write a fitted classifier as one C99 file that needs no library and no heap.
 
-    It has functions for the label and for the probabilities of one row, whose answers
-    are those of the package bit for bit (with ``calibration``, which needs ``pow`` of the
-    C library, to its last digit). Made for single trees and small forests. Columns are
-    those of ``column_names_``: of a table with categories, give the indicator columns.
+    Its functions predict the label and the probabilities of one row, bit for bit as the
+    package does (with ``calibration``, which needs ``pow`` of the C library, up to the last
+    digit). It suits single trees and small forests. A row holds the columns of
+    ``column_names_``: for a table with categories, the indicator columns.
 
     Parameters
     ----------
@@ -211,7 +211,7 @@ def to_c(model: Any, path: Address | None = None, *, prefix: str = "lhtree") -> 
     path : str or path-like, optional
         The file to write; an existing one is replaced once the new one is complete.
     prefix : str, default="lhtree"
-        Start of all names in the file, so that a program can hold several models.
+        Start of all names in the file, so that a program can use several models.
 
     Returns
     -------
@@ -233,9 +233,8 @@ def to_c(model: Any, path: Address | None = None, *, prefix: str = "lhtree") -> 
     n_terms = len(plain.forest.weight)
     if n_terms > MOST_TERMS:
         raise ValueError(
-            f"The nodes of the model hold {n_terms} coefficients, more than the {MOST_TERMS} that "
-            "a C file should take; use a single tree or fewer members, keep the trees small, or "
-            "export to ONNX."
+            f"model has {n_terms} coefficients, more than the {MOST_TERMS} that a C file should "
+            "hold; use a single tree or fewer estimators, keep the trees small, or export to ONNX."
         )
     text = _write(plain, prefix)
     if path is not None:
@@ -245,7 +244,9 @@ def to_c(model: Any, path: Address | None = None, *, prefix: str = "lhtree") -> 
 
 def _write(plain: PlainModel, prefix: str) -> str:
     offset, exponent = (value.hex() for value in plain.calibration)
-    calibration = CALIBRATION.format(prefix=prefix, offset=offset, exponent=exponent)
+    scores = f"  {prefix}_score_row(row, probability);\n"
+    if plain.is_calibrated:
+        scores = CALIBRATION.format(prefix=prefix, offset=offset, exponent=exponent)
     return PROGRAM.format(
         prefix=prefix,
         library=" but the C library's pow" if plain.is_calibrated else "",
@@ -253,12 +254,12 @@ def _write(plain: PlainModel, prefix: str) -> str:
         n_classes=plain.n_classes,
         n_columns=plain.forest.n_features,
         n_trees=len(plain.forest),
-        n_members=plain.n_members,
-        n_targets=plain.n_trees_per_member,
+        n_estimators=plain.n_estimators,
+        n_positive_classes=plain.n_trees_per_estimator,
         by_margin=int(plain.by_margin),
         tie_weight=TIE_WEIGHT.hex(),
         limit=MOST_EXTREME.hex(),
-        scores=calibration if plain.is_calibrated else f"  {prefix}_ask(row, probability);\n",
+        scores=scores,
         tables="\n".join(_list_tables(plain, prefix)),
     )
 
@@ -274,18 +275,27 @@ def _list_tables(plain: PlainModel, prefix: str) -> Iterable[str]:
         "tree_start": forest.tree_start,
         "left": forest.left,
         "start": forest.start,
-        "column": forest.find_columns(),
+        "column": forest.list_columns(),
     }
     for name, array in integers.items():
-        yield _write_table(f"const {_find_type(array)} {prefix}_{name}", map(str, array.tolist()))
-    for name in ("weight", "center", "threshold", "norm"):
-        yield _write_numbers(f"{prefix}_{name}", getattr(forest, name))
-    yield _write_numbers(f"{prefix}_mean", forest.column_mean)
-    yield _write_numbers(f"{prefix}_deviation", forest.column_deviation)
+        yield _write_table(
+            f"const {_choose_type(array)} {prefix}_{name}", map(str, array.tolist())
+        )
+    numbers = {
+        "weight": forest.weight,
+        "center": forest.center,
+        # One table for both saves memory: splits use the threshold only, leaves the value.
+        "constant": np.where(forest.left < 0, forest.value, forest.threshold),
+        "norm": forest.norm,
+        "mean": forest.column_mean,
+        "std": forest.column_std,
+    }
+    for name, array in numbers.items():
+        yield _write_numbers(f"{prefix}_{name}", array)
 
 
-def _find_type(array: NDArray[Any]) -> str:
-    """Return a small type that holds the numbers: memory is short on small devices."""
+def _choose_type(array: NDArray[Any]) -> str:
+    """Return the smallest type that holds the numbers: small devices have little memory."""
     low, high = int(array.min(initial=0)), int(array.max(initial=0))
     if low >= -127 and high <= 127:
         return "signed char"
@@ -311,7 +321,7 @@ def _write_table(declaration: str, values: Iterable[str]) -> str:
 
 
 def quote_string(text: str) -> str:
-    """Return a C string: all but plain characters as octal bytes of UTF-8."""
+    """Return a C string in UTF-8; all but plain characters are octal escapes."""
     encoded = text.encode("utf-8", "surrogatepass")
     safe = (chr(byte) if SAFE.fullmatch(chr(byte)) else f"\\{byte:03o}" for byte in encoded)
     return '"' + "".join(safe) + '"'

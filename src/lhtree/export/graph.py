@@ -16,7 +16,7 @@ class Graph:
     """Nodes in the order of their evaluation.
 
     The bodies of loops are graphs of their own. They see all values of the graphs around
-    them, and share the constants, which are stored once.
+    them and use the same constants, which are stored once.
     """
 
     def __init__(self, parent: Graph | None = None) -> None:
@@ -59,7 +59,7 @@ class Graph:
         self.nodes.append(helper.make_node("Identity", [value], [name]))
 
     def split(self, value: Name, n_parts: int) -> list[Name]:
-        """Cut the last axis into equal parts."""
+        """Split the last axis into equal parts."""
         if n_parts == 1:
             return [value]
         return self.add_many("Split", [value], n_parts, axis=-1, num_outputs=n_parts)
@@ -82,9 +82,9 @@ class Graph:
             First value of each state and the type of its elements.
         body : callable
             Gets its graph, the number of the step and the states; returns the condition
-            to go on (None for always), the new states and the values to be scanned.
+            to go on (None for always), the new states and the values to scan.
         scanned : sequence of int
-            Types of these.
+            Types of the scanned values.
         """
         inner = Graph(self)
         step, goes_on = inner._name("step"), inner._name("goes_on")
@@ -104,7 +104,7 @@ class Graph:
         return self.add_many("Loop", first, len(outputs) - 1, body=graph)
 
     def _own(self, values: Sequence[Name]) -> list[Name]:
-        """Return values that this graph makes: its outputs must be its own, and differ."""
+        """Return values that this graph computes: its outputs must be its own, and distinct."""
         made = {name for node in self.nodes for name in node.output}
         result: list[Name] = []
         for value in values:
@@ -115,7 +115,7 @@ class Graph:
     def choose(
         self, condition: Name, kinds: Sequence[int], build: Callable[[Graph, bool], list[Name]]
     ) -> list[Name]:
-        """Build two branches, of which only one is evaluated: if a condition holds, or not."""
+        """Build two branches; the condition selects the one that is evaluated."""
         branches = []
         for holds in (True, False):
             inner = Graph(self)

@@ -7,18 +7,18 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from lhtree.explain.reading import check_model, check_number, find_tree
+from lhtree.explain.arguments import check_model, check_number, look_up_tree
 from lhtree.explain.wording import (
     Vocabulary,
     check_decimals,
     describe_side,
-    find_vocabulary,
     format_number,
+    make_vocabulary,
 )
-from lhtree.model.forest import Tree
+from lhtree.model.tree import Tree
 from lhtree.persist.files import write_atomically
 
-# Okabe and Ito's colours can be told apart by colour-blind people.
+# Okabe and Ito's colours: colour-blind people can distinguish them.
 PALETTE = ((0, 114, 178), (230, 159, 0), (0, 158, 115), (204, 121, 167), (86, 180, 233),
            (213, 94, 0), (240, 228, 66))  # fmt: skip
 
@@ -57,10 +57,10 @@ def export_graphviz(
     class_names : list of str, default=None
         Names of the classes; None takes ``classes_``.
     n_features : int, default=3
-        How many features of a split to write, the strongest; the others are counted.
+        How many features of a split to write, strongest first; the others are counted.
     filled : bool, default=False
-        Whether to colour the nodes by the class of the tree, the stronger the larger
-        its share.
+        Whether to colour the nodes by the class of the tree: the larger the value, the
+        stronger the colour.
     rounded : bool, default=False
         Whether to draw rounded corners.
     rotate : bool, default=False
@@ -70,8 +70,8 @@ def export_graphviz(
     decimals : int, default=2
         Digits after the decimal point.
     units : {"standardized", "raw"}, default="standardized"
-        Units of weights and thresholds: those in which the trees compare, or those of
-        the columns as they came.
+        Units of weights and thresholds: standardised columns, as in the trees, or the
+        columns as given.
     fontname : str, default="helvetica"
         Font of all text.
 
@@ -93,12 +93,12 @@ def export_graphviz(
     if max_depth is not None:
         check_number("max_depth", max_depth, 0, 2**62)
     check_number("n_features", n_features, 1, 2**62)
-    words = find_vocabulary(model, units, feature_names, class_names)
+    words = make_vocabulary(model, units, feature_names, class_names)
     style = ", ".join(["filled"] * bool(filled) + ["rounded"] * bool(rounded)) or "solid"
     drawing = _Drawing(
         words, max_depth, n_features, check_decimals(decimals), bool(filled), bool(node_ids)
     )
-    trees = list(model.forest_) if tree is None else [find_tree(model, tree)]
+    trees = list(model.forest_) if tree is None else [look_up_tree(model, tree)]
     lines = [
         "digraph Trees {",
         f"node [shape=box, style={quote(style)}, color=black, fontname={quote(fontname)}] ;",
@@ -118,7 +118,7 @@ def quote(text: str) -> str:
 
 @dataclass(frozen=True)
 class _Drawing:
-    """How to draw."""
+    """The settings of a drawing."""
 
     words: Vocabulary
     max_depth: int | None
@@ -130,7 +130,8 @@ class _Drawing:
     def draw(self, tree: Tree) -> Iterator[str]:
         """Yield the lines of a tree."""
         name = f"tree{tree.number}"
-        title = f"Tree {tree.number}: {self.words.classes[tree.target]} against the rest"
+        positive = self.words.classes[tree.positive_class]
+        title = f"Tree {tree.number}: {positive} against all other classes"
         yield f"subgraph cluster_{name} {{"
         yield f"label={quote(title)} ; color=white ;"
         stack = [(0, 0)]
@@ -148,22 +149,23 @@ class _Drawing:
         yield "}"
 
     def _describe(self, tree: Tree, node: int) -> str:
-        share = float(tree.share[node])
+        value = float(tree.value[node])
         lines = [f"node #{node}"] * self.has_ids
         if tree.left[node] >= 0:
             side = describe_side(tree, node, False, self.words)
             lines.append(side.format(self.decimals, self.n_features))
         lines.append(f"samples = {tree.n_samples[node]}")
-        name = self.words.classes[tree.target]
-        lines.append(f"share of {name} = {format_number(share, self.decimals)}")
+        lines.append(f"value = {format_number(value, self.decimals)}")
         label = f"label={quote(chr(10).join(lines))}"
-        return f"{label}, fillcolor={quote(_mix(tree.target, share))}" if self.is_filled else label
+        if not self.is_filled:
+            return label
+        return f"{label}, fillcolor={quote(_mix(tree.positive_class, value))}"
 
 
-def _mix(target: int, share: float) -> str:
-    """Return the colour of a class, the whiter the smaller its share."""
-    colour = PALETTE[target % len(PALETTE)]
-    return "#" + "".join(f"{round(255 - share * (255 - part)):02x}" for part in colour)
+def _mix(positive_class: int, value: float) -> str:
+    """Return the colour of a class, mixed with white: the smaller the value, the whiter."""
+    colour = PALETTE[positive_class % len(PALETTE)]
+    return "#" + "".join(f"{round(255 - value * (255 - part)):02x}" for part in colour)
 
 
 def _write(text: str, out_file: Any) -> str | None:

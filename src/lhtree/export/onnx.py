@@ -1,9 +1,9 @@
 """A model as an ONNX graph.
 
-All trees of a member are walked at once: a *walker* is one row in one tree. Each step
-gathers the hyperplanes of the nodes at which the walkers stand, adds up their
-projections in the order that the package defines (so that rows on a hyperplane go the
-same way), and drops the walkers that arrive at a leaf. Nodes are renumbered: the splits
+All trees of an estimator are walked at once: a *walker* is one row in one tree. Each step
+gathers the hyperplanes of the nodes that the walkers have reached, adds up their
+projections in the order that the package defines (so that rows on a hyperplane take the
+same side), and drops the walkers that arrive at a leaf. Nodes are renumbered: the splits
 of the whole forest come first, then the leaves.
 """
 
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lhtree.arrays import Ints
-from lhtree.explain.reading import MOST_EXTREME
+from lhtree.explain.model_view import MOST_EXTREME
 from lhtree.export.plain import LANES, PlainModel, Terms, place_terms, read_model
 from lhtree.model.forest import Forest
 from lhtree.model.prediction import TIE_WEIGHT
@@ -30,7 +30,7 @@ OPSET = 18  # what the oldest supported onnxruntime knows
 IR_VERSION = 8
 MOST_BYTES = 2**31 - 2**20  # of a file in the format protobuf
 NUMBERS_PER_BLOCK = 2**18  # that a step gathers; bounds the memory, and fits into a cache
-# Types of labels that are no integers, by the kind of their type in NumPy.
+# Types of labels that are not integers, by the kind of their NumPy type.
 LABEL_TYPES = {"U": "STRING", "O": "STRING", "b": "BOOL", "f": "DOUBLE"}
 
 
@@ -40,7 +40,7 @@ def to_onnx(model: Any, path: Address | None = None, *, dtype: str = "float64") 
     The graph computes in double precision and adds up in the same order as the package:
     its labels are those of ``predict``, its probabilities agree to about 1e-15 (to 1e-7
     where they are float32). Missing values are NaN, as in the package. Columns are those
-    of ``column_names_``: of a table with categories, give what ``encode_rows`` returns.
+    of ``column_names_``: for a table with categories, give what ``encode_rows`` returns.
 
     Parameters
     ----------
@@ -87,8 +87,8 @@ def _make(plain: PlainModel, dtype: str) -> ModelProto:
     tables = _Tables.of(plain)
     if tables.n_bytes > MOST_BYTES:
         raise ValueError(
-            f"The nodes of the model take {tables.n_bytes / 2**30:.1f} GiB, but a file holds at "
-            "most 2; use fewer members, or keep the trees small."
+            f"model takes {tables.n_bytes / 2**30:.1f} GiB, but an ONNX file holds at most 2; use "
+            "fewer estimators, or keep the trees small."
         )
     kind = TensorProto.FLOAT if dtype == "float32" else TensorProto.DOUBLE
     graph = Graph()
@@ -144,7 +144,7 @@ class _Tables:
             place_terms(forest, split),
             line,
             place_terms(forest, leaf[has_line]),
-            int(forest.find_depth().max()),
+            int(forest.compute_depth().max()),
         )
 
     @property
@@ -163,14 +163,14 @@ class _Writer:
         self.plain, self.tables = plain, tables
         self.forest: Forest = plain.forest
         self.double, self.int64 = TensorProto.DOUBLE, TensorProto.INT64
-        n_numbers = plain.n_trees_per_member * tables.split_terms.n_slots
+        n_numbers = plain.n_trees_per_estimator * tables.split_terms.n_slots
         self.most_rows = max(64, NUMBERS_PER_BLOCK // max(1, n_numbers))
 
     def write(self, graph: Graph, kind: int) -> tuple[Name, Name]:
         """Return the label and the probabilities of the rows in X."""
         rows = graph.add("Cast", "X", to=self.double)
         n_rows = graph.add("Shape", rows, start=0, end=1)
-        blocks, n_blocks = self._cut(graph, self._scale(graph, rows), n_rows)
+        blocks, n_blocks = self._split_blocks(graph, self._scale(graph, rows), n_rows)
         [scores] = graph.loop(
             n_blocks,
             [],
@@ -179,36 +179,36 @@ class _Writer:
         )
         flat = graph.add("Reshape", scores, graph.integers(-1, self.plain.n_classes))
         score = graph.add("Slice", flat, graph.integers(0), n_rows, graph.integers(0))
-        share = probability = self._normalize(graph, score)
+        plain = probability = self._normalize(graph, score)
         if self.plain.is_calibrated:  # which changes no label
             probability = self._normalize(graph, self._calibrate(graph, score))
-        best = graph.add("ArgMax", share, axis=1, keepdims=0)
+        best = graph.add("ArgMax", plain, axis=1, keepdims=0)
         label = graph.add("Gather", self._add_labels(graph), best)
         return label, graph.add("Cast", probability, to=kind)
 
     def _scale(self, graph: Graph, rows: Name) -> Name:
-        """Return the rows in the units of the trees, padded to whole lanes."""
+        """Return the standardised rows, padded to whole lanes."""
         forest = self.forest
         shifted = graph.add("Sub", rows, graph.constant(forest.column_mean))
-        value = graph.add("Div", shifted, graph.constant(forest.column_deviation))
+        value = graph.add("Div", shifted, graph.constant(forest.column_std))
         value = graph.add("Max", value, graph.constant(-MOST_EXTREME))
         value = graph.add("Min", value, graph.constant(MOST_EXTREME))
-        # Max and Min may lose what is missing.
+        # Max and Min may turn NaN into a number.
         value = graph.add("Where", graph.add("IsNaN", rows), graph.constant(np.nan), value)
         n_more = -forest.n_features % LANES
         if n_more == 0:
             return value
         return graph.add("Pad", value, graph.integers(0, 0, 0, n_more))
 
-    def _cut(self, graph: Graph, rows: Name, n_rows: Name) -> tuple[Name, Name]:
-        """Return the rows as equal blocks, with rows of zeros at the end, and their number."""
+    def _split_blocks(self, graph: Graph, rows: Name, n_rows: Name) -> tuple[Name, Name]:
+        """Return the rows as equal blocks, padded with rows of zeros, and their number."""
         one = graph.integers(1)
 
         def divide_up(a: Name, b: Name) -> Name:
             return graph.add("Div", graph.add("Sub", graph.add("Add", a, b), one), b)
 
         n_blocks = graph.add("Max", divide_up(n_rows, graph.integers(self.most_rows)), one)
-        size = graph.add("Max", divide_up(n_rows, n_blocks), one)  # no row is one of zeros
+        size = graph.add("Max", divide_up(n_rows, n_blocks), one)  # without rows, one of zeros
         n_more = graph.add("Sub", graph.add("Mul", n_blocks, size), n_rows)
         zero = graph.integers(0)
         pads = graph.add("Concat", zero, zero, n_more, zero, axis=0)
@@ -222,37 +222,40 @@ class _Writer:
         """Return the scores of one block of rows, before they are normalised."""
         rows = graph.add("Gather", blocks, step, axis=0)
         n_rows = graph.add("Shape", rows, start=0, end=1)
-        n_trees = graph.integers(self.plain.n_trees_per_member)
+        n_trees = graph.integers(self.plain.n_trees_per_estimator)
         shape = graph.add("Concat", n_trees, n_rows, axis=0)
         n_walkers = graph.add("Mul", n_trees, n_rows)
         kinds = [self.double] * (3 if self.plain.by_margin else 2)
 
-        def sum_members(branch: Graph, has_missing: bool) -> list[Name]:
+        def sum_estimators(branch: Graph, has_missing: bool) -> list[Name]:
             walk = _Walk(self, rows, n_rows, n_walkers, shape, has_missing)
             zeros = branch.add("Expand", branch.constant(0.0), shape)
             return branch.loop(
-                branch.constant(self.plain.n_members, np.int64),
+                branch.constant(self.plain.n_estimators, np.int64),
                 [(zeros, kind) for kind in kinds],
-                lambda body, member, states: (None, walk.add_member(body, member, states), []),
+                lambda body, estimator, states: (
+                    None,
+                    walk.add_estimator(body, estimator, states),
+                    [],
+                ),
             )
 
-        return self._find_scores(
-            graph, graph.choose(self._find_missing(graph, rows), kinds, sum_members)
-        )
+        has_missing = self._detect_missing(graph, rows)
+        return self._compute_scores(graph, graph.choose(has_missing, kinds, sum_estimators))
 
-    def _find_missing(self, graph: Graph, rows: Name) -> Name:
+    def _detect_missing(self, graph: Graph, rows: Name) -> Name:
         """Return whether any value of the rows is missing."""
         count = graph.add("Cast", graph.add("IsNaN", rows), to=self.int64)
         total = graph.add("ReduceSum", count, keepdims=0)
         return graph.add("Greater", total, graph.constant(0, np.int64))
 
-    def _find_scores(self, graph: Graph, sums: list[Name]) -> Name:
+    def _compute_scores(self, graph: Graph, sums: list[Name]) -> Name:
         """Return votes with their tie term, [n_rows, n_classes]; see `lhtree.model.prediction`."""
-        n_members = graph.constant(float(self.plain.n_members))
+        n_estimators = graph.constant(float(self.plain.n_estimators))
         vote, distance, *complement = sums
         if not self.plain.by_margin:
-            vote = graph.add("Div", vote, n_members)
-        distance = graph.add("Div", distance, n_members)
+            vote = graph.add("Div", vote, n_estimators)
+        distance = graph.add("Div", distance, n_estimators)
         if self.plain.n_classes == 2:
             one = graph.constant(1.0)
             other = complement[0] if self.plain.by_margin else graph.add("Sub", one, vote)
@@ -263,8 +266,8 @@ class _Writer:
         scale = graph.add("Add", one, size)
         above = graph.add("Add", one, graph.add("Div", size, scale))
         is_below = graph.add("Less", distance, graph.constant(0.0))
-        share = graph.add("Where", is_below, graph.add("Div", one, scale), above)
-        tie = graph.add("Mul", graph.constant(TIE_WEIGHT), share)
+        rank = graph.add("Where", is_below, graph.add("Div", one, scale), above)
+        tie = graph.add("Mul", graph.constant(TIE_WEIGHT), rank)
         score = graph.add("Add", vote, graph.add("Div", tie, graph.constant(2.0)))
         return graph.add("Transpose", score, perm=[1, 0])
 
@@ -286,7 +289,7 @@ class _Writer:
         return graph.constant(classes, kinds.get(classes.dtype.kind, np.int64))
 
     def project(self, graph: Graph, terms: Terms, node: Name, values: Name) -> Name:
-        """Return the weighted sums of values [n, n_slots], in the order that is defined."""
+        """Return the weighted sums of values [n, n_slots], added in the package's order."""
         weight = graph.add("Gather", graph.constant(terms.weight), node)
         parts = graph.split(graph.add("Mul", weight, values), terms.n_slots // LANES)
         total = parts[0]
@@ -307,7 +310,7 @@ class _Writer:
 
 @dataclass(frozen=True)
 class _Walk:
-    """The walkers of one block: every row in every tree of a member."""
+    """The walkers of one block: every row in every tree of an estimator."""
 
     writer: _Writer
     rows: Name
@@ -316,14 +319,14 @@ class _Walk:
     shape: Name  # trees, rows
     has_missing: bool
 
-    def add_member(self, graph: Graph, member: Name, states: list[Name]) -> list[Name]:
-        """Return the sums with those of one more member."""
-        roots = self.writer.tables.root.reshape(-1, self.writer.plain.n_trees_per_member)
-        root = graph.add("Gather", graph.constant(roots, np.int64), member)
+    def add_estimator(self, graph: Graph, estimator: Name, states: list[Name]) -> list[Name]:
+        """Return the sums with those of one more estimator."""
+        roots = self.writer.tables.root.reshape(-1, self.writer.plain.n_trees_per_estimator)
+        root = graph.add("Gather", graph.constant(roots, np.int64), estimator)
         root = graph.add("Unsqueeze", root, graph.integers(1))
         node = graph.add("Reshape", graph.add("Expand", root, self.shape), graph.integers(-1))
         leaf, *distances = self._walk(graph, node)
-        membership = self._find_membership(graph, leaf)
+        membership = self._compute_membership(graph, leaf)
         membership, distance, plain_distance = (
             graph.add("Reshape", value, self.shape)
             for value in (membership, distances[0], distances[-1])
@@ -332,9 +335,9 @@ class _Walk:
         sign = graph.add("Sub", graph.add("Mul", graph.constant(2.0), membership), one)
         added = [membership, graph.add("Mul", sign, distance)]
         if self.writer.plain.by_margin:
-            rest = graph.add("Sub", one, membership)
+            complement = graph.add("Sub", one, membership)
             added[0] = graph.add("Mul", membership, plain_distance)
-            added.append(graph.add("Mul", rest, plain_distance))
+            added.append(graph.add("Mul", complement, plain_distance))
         return [graph.add("Add", *pair) for pair in zip(states, added, strict=True)]
 
     def _walk(self, graph: Graph, node: Name) -> list[Name]:
@@ -345,7 +348,7 @@ class _Walk:
         arrived = [node] + [zeros] * n_distances
         if len(tables.split) == 0:
             return arrived
-        walker = self._find(graph, self._is_split(graph, node))
+        walker = self._select(graph, self._is_split(graph, node))
         position = graph.add("Gather", node, walker)
         far = graph.add("Expand", graph.constant(np.inf), graph.add("Shape", walker))
         kinds = [writer.int64] + [writer.double] * n_distances
@@ -359,16 +362,16 @@ class _Walk:
         n_splits = graph.constant(len(self.writer.tables.split), np.int64)
         return graph.add("Less", node, n_splits)
 
-    def _find(self, graph: Graph, condition: Name) -> Name:
+    def _select(self, graph: Graph, condition: Name) -> Name:
         return graph.add("Squeeze", graph.add("NonZero", condition), graph.integers(0))
 
     def _step(
         self, graph: Graph, step: Name, states: list[Name]
     ) -> tuple[Name, list[Name], list[Name]]:
-        """Move the walkers one node down; note and drop those that arrive."""
+        """Move the walkers one node down; record and drop those that arrive."""
         del step
-        n_noted = len(states) // 2
-        noted, (walker, position, *nearest) = states[:n_noted], states[n_noted:]
+        n_recorded = len(states) // 2
+        recorded, (walker, position, *nearest) = states[:n_recorded], states[n_recorded:]
         score = self._project(graph, walker, position)
         tables, forest = self.writer.tables, self.writer.forest
         threshold = graph.add("Gather", graph.constant(forest.threshold[tables.split]), position)
@@ -380,9 +383,9 @@ class _Walk:
         norm = graph.add("Gather", graph.constant(forest.norm[tables.split]), position)
         gaps = [graph.add("Div", gap, norm), gap][: len(nearest)]
         nearest = [graph.add("Min", *pair) for pair in zip(nearest, gaps, strict=True)]
-        noted = [
+        recorded = [
             graph.add("ScatterElements", old, walker, new, axis=0)
-            for old, new in zip(noted, [following, *nearest], strict=True)
+            for old, new in zip(recorded, [following, *nearest], strict=True)
         ]
         goes_on = self._is_split(graph, following)
         kept = [
@@ -390,7 +393,7 @@ class _Walk:
             for value in (walker, following, *nearest)
         ]
         is_any_left = graph.add("Greater", graph.add("Size", kept[0]), graph.constant(0, np.int64))
-        return is_any_left, noted + kept, []
+        return is_any_left, recorded + kept, []
 
     def _project(self, graph: Graph, walker: Name, position: Name) -> Name:
         writer, terms = self.writer, self.writer.tables.split_terms
@@ -401,19 +404,19 @@ class _Walk:
             values = graph.add("Where", graph.add("IsNaN", values), center, values)
         return writer.project(graph, terms, position, values)
 
-    def _find_membership(self, graph: Graph, node: Name) -> Name:
-        """Return what the leaves answer: their shares, plus lines where they have one."""
+    def _compute_membership(self, graph: Graph, node: Name) -> Name:
+        """Return the outputs of the leaves: their values, plus lines where they have one."""
         writer, tables = self.writer, self.writer.tables
         leaf = graph.add("Sub", node, graph.constant(len(tables.split), np.int64))
-        shares = graph.constant(writer.forest.threshold[tables.leaf])
-        share = graph.add("Gather", shares, leaf)
+        constant = graph.constant(writer.forest.value[tables.leaf])
+        value = graph.add("Gather", constant, leaf)
         if len(tables.line_terms.weight) == 0:
-            return share
+            return value
         line = graph.add("Gather", graph.constant(tables.line, np.int64), leaf)
         has_line = graph.add("GreaterOrEqual", line, graph.constant(0, np.int64))
-        walker = self._find(graph, has_line)
+        walker = self._select(graph, has_line)
         line = graph.add("Gather", line, walker)
-        base = graph.add("Gather", share, walker)
+        base = graph.add("Gather", value, walker)
         row = graph.add("Mod", walker, self.n_rows)
         terms = tables.line_terms
         values = writer.gather_values(graph, terms, line, self.rows, row)
@@ -423,5 +426,5 @@ class _Walk:
             offset = graph.add("Where", is_missing, graph.constant(0.0), offset)
         total = graph.add("Add", base, writer.project(graph, terms, line, offset))
         clipped = graph.add("Clip", total, graph.constant(0.0), graph.constant(1.0))
-        answer = graph.add("Where", graph.add("IsNaN", total), base, clipped)
-        return graph.add("ScatterElements", share, walker, answer, axis=0)
+        output = graph.add("Where", graph.add("IsNaN", total), base, clipped)
+        return graph.add("ScatterElements", value, walker, output, axis=0)

@@ -1,4 +1,4 @@
-"""What a program must know of a fitted model to answer like it."""
+"""What another program needs of a fitted model to predict as it does."""
 
 from __future__ import annotations
 
@@ -11,22 +11,23 @@ from numpy.typing import NDArray
 
 from lhtree.arrays import Floats, Ints
 from lhtree.data.columns import Columns
-from lhtree.explain.reading import check_model, count_trees_per_member, find_feature_names
+from lhtree.explain.arguments import check_model
+from lhtree.explain.model_view import count_trees_per_estimator, list_feature_names
 from lhtree.model.forest import Forest
-from lhtree.training.calibration import PLAIN
+from lhtree.model.prediction import NOT_CALIBRATED
 
 LANES = 8  # partial sums of a projection
 
 
 @dataclass(frozen=True)
 class PlainModel:
-    """A forest with the rules that turn its votes into probabilities."""
+    """A forest, and how its votes become probabilities."""
 
     forest: Forest
     classes: NDArray[Any]
-    columns: Columns  # how the columns of X become those that trees see
+    columns: Columns  # how the columns of X become those that the trees see
     feature_names: Sequence[str]  # of the columns of X
-    n_trees_per_member: int
+    n_trees_per_estimator: int
     by_margin: bool
     calibration: tuple[float, float]  # offset and exponent
 
@@ -41,29 +42,29 @@ class PlainModel:
         return len(self.classes)
 
     @property
-    def n_members(self) -> int:
-        """Number of members, each with one tree per class."""
-        return len(self.forest) // self.n_trees_per_member
+    def n_estimators(self) -> int:
+        """Number of estimators, each with one tree per class."""
+        return len(self.forest) // self.n_trees_per_estimator
 
     @property
     def is_calibrated(self) -> bool:
         """Whether scores become probabilities by more than a division."""
-        return self.calibration != PLAIN
+        return self.calibration != NOT_CALIBRATED
 
 
 def read_model(model: Any) -> PlainModel:
     """Return the plain parts of a fitted classifier."""
     check_model(model)
-    by_margin = model.voting == "margin"
-    offset, exponent = PLAIN
+    by_margin = model.voting_.by_margin
+    offset, exponent = NOT_CALIBRATED
     if not by_margin:
-        offset, exponent = getattr(model, "calibration_", PLAIN)
+        offset, exponent = getattr(model, "calibration_", NOT_CALIBRATED)
     return PlainModel(
         forest=model.forest_,
         classes=model.classes_,
         columns=model.columns_,
-        feature_names=find_feature_names(model),
-        n_trees_per_member=count_trees_per_member(model),
+        feature_names=list_feature_names(model),
+        n_trees_per_estimator=count_trees_per_estimator(model),
         by_margin=by_margin,
         calibration=(float(offset), float(exponent)),
     )
@@ -89,8 +90,8 @@ class Terms:
 
 
 def place_terms(forest: Forest, node: Ints, *, may_list: bool = True) -> Terms:
-    """Return the terms of some nodes, listed where that takes half of the slots or less."""
-    column = forest.find_columns().astype(np.int64)
+    """Return the terms of some nodes; they are listed if that takes half of the slots or less."""
+    column = forest.list_columns().astype(np.int64)
     size = np.diff(forest.start)[node]
     first = np.repeat(forest.start[node] - np.cumsum(size) + size, size)
     term = first + np.arange(size.sum())

@@ -2,7 +2,7 @@
 
 The nodes are rows of constants; a recursive query walks every row of the table down
 every tree. Sums are written out in the order that the package defines, so that rows on
-a hyperplane go the same way.
+a hyperplane take the same side.
 """
 
 from __future__ import annotations
@@ -21,22 +21,22 @@ DOUBLE = "DOUBLE PRECISION"
 
 
 def to_sql(model: Any, table: str | Sequence[str], *, columns: Sequence[str] | None = None) -> str:
-    """Return one SELECT statement that labels the rows of a table.
+    """Return one SELECT statement that predicts the rows of a table.
 
-    Standard SQL with a recursive query, tried in SQLite and DuckDB; made for single trees
-    and small forests. Its result has the columns of the table after a number of the row
-    (``lhtree_row``), then ``label`` and, for each class, ``probability_<label>``. NULL
-    means missing. Rows come in any order.
+    It is standard SQL with a recursive query, tested in SQLite and DuckDB; it suits single
+    trees and small forests. Its result has the number of each row (``lhtree_row``), the
+    columns of the table, ``label`` and, for each class, ``probability_<label>``. NULL means
+    missing. Rows come in any order.
 
     Parameters
     ----------
     model : LHTClassifier or LHForestClassifier
         A fitted classifier.
     table : str or sequence of str
-        Name of the table; of one in a schema, the parts: ``("schema", "table")``.
+        Name of the table; for one in a schema, its parts: ``("schema", "table")``.
     columns : sequence of str, optional
-        Names of the table's columns in the order of those of `X` in `fit`, where they
-        differ. Categories are compared with the values that they had there.
+        Names of the table's columns in the order of the columns of `X` in `fit`; by default
+        the same names. Categories are compared with the values that they had in `fit`.
 
     Returns
     -------
@@ -71,7 +71,7 @@ def to_sql(model: Any, table: str | Sequence[str], *, columns: Sequence[str] | N
         *_write_walk(plain),
         *_write_votes(plain),
     ]
-    return "WITH RECURSIVE\n" + ",\n".join(queries) + "\n" + _write_answer(plain)
+    return "WITH RECURSIVE\n" + ",\n".join(queries) + "\n" + _write_result(plain)
 
 
 def _check_columns(plain: PlainModel, columns: Sequence[str] | None) -> Sequence[str]:
@@ -87,7 +87,7 @@ def _check_columns(plain: PlainModel, columns: Sequence[str] | None) -> Sequence
 def quote_name(name: Any) -> str:
     """Return an identifier in quotes."""
     if not isinstance(name, str) or "\0" in name:
-        raise ValueError(f"{name!r} is no name of a column or table.")
+        raise ValueError(f"{name!r} is not a name of a column or table.")
     return '"' + name.replace('"', '""') + '"'
 
 
@@ -95,7 +95,9 @@ def quote_label(label: Any) -> str:
     """Return a label as a constant."""
     if isinstance(label, str):
         if "\0" in label:
-            raise ValueError(f"The label {label!r} has a null character, which SQL cannot hold.")
+            raise ValueError(
+                f"The label {label!r} has a null character, which SQL cannot hold; rename it."
+            )
         return "'" + label.replace("'", "''") + "'"
     if isinstance(label, bool):
         return "TRUE" if label else "FALSE"
@@ -103,7 +105,7 @@ def quote_label(label: Any) -> str:
 
 
 def quote_number(value: float) -> str:
-    """Return a double; without an exponent it might be read as a decimal."""
+    """Return a double; without an exponent a database may read a decimal."""
     text = repr(float(value))
     return text if "e" in text else text + "e0"
 
@@ -120,35 +122,33 @@ def _join_sums(terms: Sequence[str]) -> str:
 def _write_values(plain: PlainModel, names: Sequence[str]) -> str:
     """Write the rows in the units of the trees."""
     forest = plain.forest
-    columns = zip(
-        _list_columns(plain, names), forest.column_mean, forest.column_deviation, strict=True
-    )
+    columns = zip(_list_columns(plain, names), forest.column_mean, forest.column_std, strict=True)
     values = [
-        f"({column} - {quote_number(mean)}) / {quote_number(deviation)} AS z{j}"
-        for j, (column, mean, deviation) in enumerate(columns)
+        f"({column} - {quote_number(mean)}) / {quote_number(std)} AS z{j}"
+        for j, (column, mean, std) in enumerate(columns)
     ]
     listed = ",\n  ".join(values)
-    return f"lhtree_value AS (SELECT lhtree_row,\n  {listed}\nFROM lhtree_source)"
+    return f"lhtree_standardized AS (SELECT lhtree_row,\n  {listed}\nFROM lhtree_source)"
 
 
 def _list_columns(plain: PlainModel, names: Sequence[str]) -> Iterator[str]:
     """Yield the columns that the trees see: numbers, and indicators of categories."""
     categories = {category.feature: category for category in plain.columns.categories}
-    for j in dict.fromkeys(plain.columns.find_source().tolist()):
+    for j in dict.fromkeys(plain.columns.list_sources().tolist()):
         name = quote_name(names[j])
         if j not in categories:
             yield f"CAST({name} AS {DOUBLE})"
             continue
-        groups = [[value] for value in categories[j].values]
+        indicated = [[value] for value in categories[j].values]
         if categories[j].has_others:
-            groups.append(list(categories[j].merged))
-        for group in groups:
-            listed = ", ".join(map(quote_label, group)) or "NULL"
+            indicated.append(list(categories[j].merged))
+        for values in indicated:
+            listed = ", ".join(map(quote_label, values)) or "NULL"
             yield f"(CASE WHEN {name} IN ({listed}) THEN 1e0 ELSE 0e0 END)"
 
 
 def _list_rows(plain: PlainModel, node: Ints, terms: Terms, *numbers: Floats) -> Iterator[str]:
-    """Yield the constants of some nodes: tree, number in the tree, the given, the terms."""
+    """Yield the constants of some nodes: tree, number in the tree, `numbers`, terms."""
     tree = np.searchsorted(plain.forest.tree_start, node, side="right") - 1
     own = node - plain.forest.tree_start[tree]
     for i in range(len(node)):
@@ -167,9 +167,9 @@ def _write_walk(plain: PlainModel) -> Iterator[str]:
     n_numbers = 2 * m * (len(split) + has_lines * len(leaf))
     if n_numbers > MOST_NUMBERS:
         raise ValueError(
-            f"The nodes of the model hold {n_numbers} numbers, more than the {MOST_NUMBERS} that "
-            "one statement can take; use a single tree or fewer members, keep the trees small, "
-            "or export to ONNX."
+            f"model has {n_numbers} coefficients, more than the {MOST_NUMBERS} that one statement "
+            "can hold; use a single tree or fewer estimators, keep the trees small, or export to "
+            "ONNX."
         )
     columns = ", ".join([f"w{j}" for j in range(m)] + [f"c{j}" for j in range(m)])
     if len(split):
@@ -188,9 +188,9 @@ def _write_walk(plain: PlainModel) -> Iterator[str]:
         )
     nothing = np.zeros((len(leaf), 0))
     kept = place_all_terms(forest, leaf) if has_lines else Terms(nothing, nothing, None)
-    rows = _list_rows(plain, leaf, kept, forest.threshold[leaf])
+    rows = _list_rows(plain, leaf, kept, forest.value[leaf])
     columns = f", {columns}" if has_lines else ""
-    yield f"lhtree_leaf(tree, node, share{columns}) AS (VALUES\n  " + ",\n  ".join(rows) + ")"
+    yield f"lhtree_leaf(tree, node, value{columns}) AS (VALUES\n  " + ",\n  ".join(rows) + ")"
     trees = ", ".join(f"({tree})" for tree in range(len(forest)))
     yield f"lhtree_tree(tree) AS (VALUES {trees})"
     yield _write_steps(m) if len(split) else _write_roots()
@@ -202,12 +202,12 @@ def _write_roots() -> str:
     nothing = ", ".join(f"CAST(NULL AS {DOUBLE})" for _ in range(2))
     return (
         "lhtree_walk(lhtree_row, tree, node, nearest, plain_nearest) AS (\n"
-        f"SELECT lhtree_row, tree, 0, {nothing} FROM lhtree_value CROSS JOIN lhtree_tree)"
+        f"SELECT lhtree_row, tree, 0, {nothing} FROM lhtree_standardized CROSS JOIN lhtree_tree)"
     )
 
 
 def _write_steps(m: int) -> str:
-    """Write the walk: each row of it knows its node, and which side of it comes next."""
+    """Write the walk: each of its rows has a node and the side on which it goes on."""
     score = _join_sums([f"n.w{j} * COALESCE(r.z{j}, n.c{j})" for j in range(m)])
     node = "CAST(CASE WHEN w.gap < 0e0 THEN w.child ELSE w.child + 1e0 END AS INTEGER)"
     distance, nothing = "ABS(w.gap) / w.norm", f"CAST(NULL AS {DOUBLE})"
@@ -215,7 +215,7 @@ def _write_steps(m: int) -> str:
         "lhtree_walk(lhtree_row, tree, node, nearest, plain_nearest, child, norm, gap) AS (\n"
         f"SELECT r.lhtree_row, t.tree, 0, {nothing}, {nothing}, n.child, n.norm,\n"
         f"  ({score}) - n.threshold\n"
-        "FROM lhtree_value AS r CROSS JOIN lhtree_tree AS t\n"
+        "FROM lhtree_standardized AS r CROSS JOIN lhtree_tree AS t\n"
         "  LEFT JOIN lhtree_split AS n ON n.tree = t.tree AND n.node = 0\n"
         "UNION ALL\n"
         f"SELECT w.lhtree_row, w.tree, {node},\n"
@@ -223,19 +223,19 @@ def _write_steps(m: int) -> str:
         "  CASE WHEN w.plain_nearest <= ABS(w.gap) THEN w.plain_nearest ELSE ABS(w.gap) END,\n"
         f"  n.child, n.norm, ({score}) - n.threshold\n"
         "FROM lhtree_walk AS w\n"
-        "  JOIN lhtree_value AS r ON r.lhtree_row = w.lhtree_row\n"
+        "  JOIN lhtree_standardized AS r ON r.lhtree_row = w.lhtree_row\n"
         f"  LEFT JOIN lhtree_split AS n ON n.tree = w.tree AND n.node = {node}\n"
         "WHERE w.child IS NOT NULL)"
     )
 
 
 def _write_memberships(m: int) -> str:
-    """Write what each tree says of each row; `m` is 0 if all leaves are constant."""
+    """Write the output of each tree for each row; `m` is 0 if all leaves are constant."""
     line = _join_sums([f"n.w{j} * COALESCE(r.z{j} - n.c{j}, 0e0)" for j in range(m)])
-    value = f"n.share + ({line})" if m else "n.share"
-    rows = "\n  JOIN lhtree_value AS r ON r.lhtree_row = w.lhtree_row" if m else ""
+    value = f"n.value + ({line})" if m else "n.value"
+    rows = "\n  JOIN lhtree_standardized AS r ON r.lhtree_row = w.lhtree_row" if m else ""
     return (
-        "lhtree_answer AS (SELECT lhtree_row, tree, distance, plain_distance,\n"
+        "lhtree_output AS (SELECT lhtree_row, tree, distance, plain_distance,\n"
         "  CASE WHEN value < 0e0 THEN 0e0 WHEN value > 1e0 THEN 1e0 ELSE value END AS membership\n"
         "FROM (SELECT w.lhtree_row, w.tree, COALESCE(w.nearest, 0e0) AS distance,\n"
         f"  COALESCE(w.plain_nearest, 0e0) AS plain_distance, {value} AS value\n"
@@ -246,22 +246,22 @@ def _write_memberships(m: int) -> str:
 
 def _write_votes(plain: PlainModel) -> Iterator[str]:
     """Write the sums over trees, then the scores of the classes; see `lhtree.model.prediction`."""
-    per_member, n_members = plain.n_trees_per_member, plain.n_members
+    per_estimator, n_estimators = plain.n_trees_per_estimator, plain.n_estimators
     vote = "membership * plain_distance" if plain.by_margin else "membership"
-    rest = "(1e0 - membership) * plain_distance"
-    divisor = 1 if plain.by_margin else n_members
-    parts = []
-    for k in range(per_member):
+    complement = "(1e0 - membership) * plain_distance"
+    divisor = 1 if plain.by_margin else n_estimators
+    sums = []
+    for k in range(per_estimator):
         # A sum over some of the trees: the others add zeros.
-        own = f"CASE WHEN tree % {per_member} = {k} THEN {{}} ELSE 0e0 END"
-        parts.append(f"SUM({own.format(vote)}) / {quote_number(divisor)} AS v{k}")
+        own = f"CASE WHEN tree % {per_estimator} = {k} THEN {{}} ELSE 0e0 END"
+        sums.append(f"SUM({own.format(vote)}) / {quote_number(divisor)} AS v{k}")
         distance = own.format("(2e0 * membership - 1e0) * distance")
-        parts.append(f"SUM({distance}) / {quote_number(n_members)} AS s{k}")
-    parts.append(f"SUM({rest}) AS complement")
+        sums.append(f"SUM({distance}) / {quote_number(n_estimators)} AS s{k}")
+    sums.append(f"SUM({complement}) AS complement")
     yield (
         "lhtree_vote AS (SELECT lhtree_row,\n  "
-        + ",\n  ".join(parts)
-        + "\nFROM lhtree_answer GROUP BY lhtree_row)"
+        + ",\n  ".join(sums)
+        + "\nFROM lhtree_output GROUP BY lhtree_row)"
     )
     scores = [
         f"{vote} + {quote_number(TIE_WEIGHT)} * (CASE WHEN {s} < 0e0 THEN 1e0 / (1e0 + ABS({s}))"
@@ -271,26 +271,29 @@ def _write_votes(plain: PlainModel) -> Iterator[str]:
     listed = ",\n  ".join(f"{score} AS q{k}" for k, score in enumerate(scores))
     yield f"lhtree_score AS (SELECT lhtree_row,\n  {listed}\nFROM lhtree_vote)"
     total = " + ".join(f"q{k}" for k in range(plain.n_classes))
-    shares = ", ".join(f"q{k} / ({total}) AS p{k}" for k in range(plain.n_classes))
-    yield f"lhtree_share AS (SELECT lhtree_row, {shares}, {_list_powers(plain)} FROM lhtree_score)"
+    plain_probabilities = ", ".join(f"q{k} / ({total}) AS p{k}" for k in range(plain.n_classes))
+    yield (
+        f"lhtree_probability AS (SELECT lhtree_row, {plain_probabilities}, "
+        f"{_list_powers(plain)} FROM lhtree_score)"
+    )
 
 
 def _list_powers(plain: PlainModel) -> str:
-    """List what the probabilities are proportional to: calibration changes no label."""
+    """List what probabilities are proportional to after calibration, which keeps the labels."""
     offset, exponent = map(quote_number, plain.calibration)
     power = f"POWER(q{{k}} + {offset}, {exponent})" if plain.is_calibrated else "q{k}"
     return ", ".join(f"{power.format(k=k)} AS r{k}" for k in range(plain.n_classes))
 
 
 def _list_votes(plain: PlainModel) -> list[tuple[str, str]]:
-    """Return vote and signed distance of each class."""
+    """Return the vote and the signed distance of each class."""
     if plain.n_classes != 2:
         return [(f"v{k}", f"s{k}") for k in range(plain.n_classes)]
     other = "complement" if plain.by_margin else "(1e0 - v0)"
     return [(other, "(-s0)"), ("v0", "s0")]
 
 
-def _write_answer(plain: PlainModel) -> str:
+def _write_result(plain: PlainModel) -> str:
     labels = plain.classes.tolist()
     cases = []
     for k in range(plain.n_classes - 1):
@@ -300,9 +303,9 @@ def _write_answer(plain: PlainModel) -> str:
     label = f"CASE {' '.join(cases)} ELSE {last} END" if cases else last
     total = " + ".join(f"r{k}" for k in range(plain.n_classes))
     names = [quote_name(f"probability_{label}") for label in labels]
-    shares = ",\n  ".join(f"r{k} / ({total}) AS {name}" for k, name in enumerate(names))
+    probabilities = ",\n  ".join(f"r{k} / ({total}) AS {name}" for k, name in enumerate(names))
     return (
-        f"SELECT lhtree_source.*,\n  {label} AS label,\n  {shares}\n"
-        "FROM lhtree_source JOIN lhtree_share\n"
-        "  ON lhtree_share.lhtree_row = lhtree_source.lhtree_row"
+        f"SELECT lhtree_source.*,\n  {label} AS label,\n  {probabilities}\n"
+        "FROM lhtree_source JOIN lhtree_probability\n"
+        "  ON lhtree_probability.lhtree_row = lhtree_source.lhtree_row"
     )

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from lhtree.explain.reading import check_model, check_number, find_tree
+from lhtree.explain.arguments import check_model, check_number, look_up_tree
 from lhtree.explain.wording import (
     Vocabulary,
     check_decimals,
     describe_node,
     describe_side,
-    find_vocabulary,
     format_number,
+    make_vocabulary,
 )
-from lhtree.model.forest import Tree
+from lhtree.model.tree import Tree
 
 
 def export_text(
@@ -43,24 +43,24 @@ def export_text(
     class_names : list of str, default=None
         Names of the classes; None takes ``classes_``.
     max_depth : int, default=10
-        Splits below this depth are cut off, and the text says so.
+        Splits below this depth are omitted, and the text says so.
     n_features : int, default=5
-        How many features of a node to write, the strongest; the others are counted.
+        How many features of a node to write, strongest first; the others are counted.
     spacing : int, default=3
         Width of an edge.
     decimals : int, default=2
         Digits after the decimal point.
     units : {"standardized", "raw"}, default="standardized"
-        Units of weights and thresholds: those in which the trees compare, or those of
-        the columns as they came.
+        Units of weights and thresholds: standardised columns, as in the trees, or the
+        columns as given.
     show_weights : bool, default=False
         Whether to write the weighted number of training rows of each leaf.
 
     Returns
     -------
     str
-        One paragraph per tree. A leaf tells the share of the tree's class among its
-        training rows, after shrinkage, and its membership where it is no constant.
+        One paragraph per tree. A leaf shows its value, the fraction of the tree's class among
+        its training rows after shrinkage, and its membership if that is not constant.
 
     Examples
     --------
@@ -70,23 +70,23 @@ def export_text(
     >>> X, y = load_wine(return_X_y=True, as_frame=True)
     >>> model = LHTClassifier(beta=0.8, max_depth=2).fit(X, y)
     >>> print(export_text(model, tree=0, n_features=2))
-    Tree 0: 0 against the rest
+    Tree 0: 0 against all other classes
     |--- proline + 0.81*flavanoids < 0.28
-    |   |--- share of 0: 0.00
+    |   |--- value: 0.00
     |--- proline + 0.81*flavanoids >= 0.28
     |   |--- alcohol < -0.013
-    |   |   |--- share of 0: 0.20, membership: 0.38*malic_acid + 0.33*alcohol + (11 more) + 0.96
+    |   |   |--- value: 0.20, membership: 0.38*malic_acid + 0.33*alcohol + (11 more) + 0.96
     |   |--- alcohol >= -0.013
-    |   |   |--- share of 0: 1.00
+    |   |   |--- value: 1.00
     """
     check_model(model)
     check_number("max_depth", max_depth, 0, 2**62)
     check_number("n_features", n_features, 1, 2**62)
     check_number("spacing", spacing, 1, 1000)
     check_decimals(decimals)
-    words = find_vocabulary(model, units, feature_names, class_names)
+    words = make_vocabulary(model, units, feature_names, class_names)
     writer = _Writer(words, max_depth, n_features, spacing, decimals, bool(show_weights))
-    trees = list(model.forest_) if tree is None else [find_tree(model, tree)]
+    trees = list(model.forest_) if tree is None else [look_up_tree(model, tree)]
     return "\n".join(line for each in trees for line in writer.write(each))
 
 
@@ -108,7 +108,8 @@ class _Writer:
 
     def write(self, tree: Tree) -> list[str]:
         """Return the lines of a tree, without recursion: it may be deep."""
-        lines = [f"Tree {tree.number}: {self.words.classes[tree.target]} against the rest"]
+        name = self.words.classes[tree.positive_class]
+        lines = [f"Tree {tree.number}: {name} against all other classes"]
         stack = [(0, 0, "")]
         while stack:
             node, depth, condition = stack.pop()
@@ -119,7 +120,7 @@ class _Writer:
             if left < 0:
                 lines.append(indent + self._describe_leaf(tree, node))
             elif depth > self.max_depth:
-                lines.append(f"{indent}truncated branch of depth {_find_height(tree, node)}")
+                lines.append(f"{indent}truncated branch of depth {_compute_height(tree, node)}")
             else:
                 for is_right in (True, False):
                     side = describe_side(tree, node, is_right, self.words)
@@ -128,8 +129,7 @@ class _Writer:
         return lines
 
     def _describe_leaf(self, tree: Tree, node: int) -> str:
-        share = format_number(float(tree.share[node]), self.decimals)
-        text = f"share of {self.words.classes[tree.target]}: {share}"
+        text = f"value: {format_number(float(tree.value[node]), self.decimals)}"
         form = describe_node(tree, node, self.words)
         if form.terms:
             text += f", membership: {form.format(self.decimals, self.n_features)}"
@@ -138,7 +138,7 @@ class _Writer:
         return text
 
 
-def _find_height(tree: Tree, node: int) -> int:
+def _compute_height(tree: Tree, node: int) -> int:
     """Return the number of splits on the longest path below a node."""
     height, level = 0, [node]
     while True:

@@ -1,5 +1,5 @@
 """The fitted model as flat arrays.
 
-`Forest` and `Tree`, whether their arrays are valid, fewer bytes for pickles, and how votes
-become probabilities.
+`Forest` and `Tree`, validation of their arrays, compact pickles, and votes turned into
+probabilities.
 """

@@ -1,8 +1,8 @@
 """The arrays of a forest in few bytes, for pickles and while it grows.
 
-Nothing is lost: what follows from other arrays is left out: children from the kind of
-each node, places of terms from their number, and what leaves do not have. Pickles also
-keep numbers in the narrowest type that holds them all.
+Nothing is lost: the packed form omits what follows from other arrays (children, positions
+of terms) and what leaves do not have. Pickles also keep numbers in the narrowest type that
+holds them all.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ NARROWER: dict[str, tuple[type[np.generic], ...]] = {
     "i": (np.uint8, np.uint16, np.int32),
     "f": (np.float32,),
 }
-OF_SPLITS = ("norm", "extremes")  # zero in leaves
+OF_SPLITS = ("threshold", "norm", "extremes")  # zero in leaves
 
 
 def narrow(array: NDArray[Any]) -> NDArray[Any]:
     """Return the same numbers in the narrowest type that holds them."""
     for dtype in NARROWER.get(array.dtype.kind, ()):
         if np.dtype(dtype).itemsize < array.dtype.itemsize:
-            with np.errstate(over="ignore"):  # what does not fit is seen by the comparison
+            with np.errstate(over="ignore"):  # the comparison notices what does not fit
                 small = array.astype(dtype)
             if np.array_equal(small, array):
                 return small
@@ -33,7 +33,7 @@ def narrow(array: NDArray[Any]) -> NDArray[Any]:
 
 
 def pack(arrays: Arrays) -> Arrays:
-    """Return what `unpack` needs to restore the arrays of a sound forest."""
+    """Return what `unpack` needs to restore the arrays of a valid forest."""
     packed = dict(arrays)
     is_split = arrays["left"] >= 0
     del packed["left"], packed["feature_start"]
@@ -42,8 +42,6 @@ def pack(arrays: Arrays) -> Arrays:
     for name in OF_SPLITS:
         if not np.any(arrays[name][~is_split]):
             packed[name] = arrays[name][is_split]
-    if np.array_equal(arrays["threshold"][~is_split], arrays["share"][~is_split]):
-        packed["threshold"] = arrays["threshold"][is_split]
     if np.array_equal(arrays["weight_sum"], arrays["n_samples"]):
         del packed["weight_sum"]
     return {name: narrow(array) for name, array in packed.items()}
@@ -52,47 +50,45 @@ def pack(arrays: Arrays) -> Arrays:
 def unpack(packed: Arrays) -> Arrays:
     """Return the arrays that `pack` was given."""
     arrays = {name: _widen(array) for name, array in packed.items() if name != "is_split"}
-    arrays["target"] = packed["target"].astype(np.int32)
-    arrays["rule"] = packed["rule"].astype(np.int8)
+    arrays["positive_class"] = packed["positive_class"].astype(np.int32)
+    arrays["threshold_kind"] = packed["threshold_kind"].astype(np.int8)
     arrays["n_terms"] = arrays.pop("start")
-    is_split = np.unpackbits(packed["is_split"], count=len(packed["share"])).astype(bool)
+    is_split = np.unpackbits(packed["is_split"], count=len(packed["value"])).astype(bool)
     complete(arrays, is_split, len(arrays["column_mean"]))
     return arrays
 
 
 def complete(arrays: Arrays, is_split: NDArray[np.bool_], n_features: int) -> None:
-    """Replace what a forest has in few bytes by its whole arrays, one by one.
+    """Replace the packed arrays of a forest by its full arrays, one by one.
 
     Parameters
     ----------
     arrays : dict of ndarrays
-        Those of a forest, but with the number of terms of every node, ``n_terms``, and
-        without `left`, `start` and `feature_start`; `feature` and `n_samples` of any
-        width. Where `threshold`, `norm` and `extremes` are those of splits alone, leaves
-        get their share and zeros. Without `weight_sum` every row counts once.
+        The fields of a forest, with the number of terms of every node, ``n_terms``, in
+        place of `left`, `start` and `feature_start`; `feature` and `n_samples` of any
+        width. If `threshold`, `norm` and `extremes` hold splits only, leaves get zeros.
+        Without `weight_sum` every row counts once.
     is_split : ndarray of bool, shape (n_nodes,)
         Which nodes are splits.
     n_features : int
         Number of columns.
     """
     n_terms = arrays.pop("n_terms")
-    arrays["left"] = _find_children(is_split, arrays["tree_start"])
-    arrays["start"] = _find_places(n_terms)
-    arrays["feature_start"] = _find_places(np.where(n_terms == n_features, 0, n_terms))
+    arrays["left"] = _number_children(is_split, arrays["tree_start"])
+    arrays["start"] = _add_up(n_terms)
+    arrays["feature_start"] = _add_up(np.where(n_terms == n_features, 0, n_terms))
     arrays["feature"] = arrays["feature"].astype(np.int32, copy=False)
     arrays["n_samples"] = arrays["n_samples"].astype(np.int64, copy=False)
     arrays.setdefault("weight_sum", arrays["n_samples"].astype(np.float64))
-    leaves_get = {"threshold": arrays["share"], "norm": 0.0, "extremes": 0.0}
-    for name, value in leaves_get.items():
+    for name in OF_SPLITS:
         if len(arrays[name]) != len(is_split):
-            whole = np.empty((len(is_split), *arrays[name].shape[1:]))
-            whole[...] = value
+            whole = np.zeros((len(is_split), *arrays[name].shape[1:]))
             whole[is_split] = arrays[name]
             arrays[name] = whole
 
 
-def _find_places(size: NDArray[Any]) -> NDArray[np.int64]:
-    """Return where entries begin that lie one after the other, and where the last one ends."""
+def _add_up(size: NDArray[Any]) -> NDArray[np.int64]:
+    """Return the start of each of several consecutive entries, and the end of the last."""
     place = np.zeros(len(size) + 1, dtype=np.int64)
     np.cumsum(size, out=place[1:])
     return place
@@ -102,7 +98,7 @@ def _widen(array: NDArray[Any]) -> NDArray[Any]:
     return array.astype(np.float64 if array.dtype.kind == "f" else np.int64)
 
 
-def _find_children(is_split: NDArray[np.bool_], tree_start: NDArray[np.int64]) -> NDArray[Any]:
+def _number_children(is_split: NDArray[np.bool_], tree_start: NDArray[np.int64]) -> NDArray[Any]:
     """Return the left children: breadth-first, the k-th split has the children 2k - 1, 2k."""
     n_before: NDArray[np.int64] = np.cumsum(is_split) - is_split
     first: NDArray[np.int64] = np.repeat(n_before[tree_start[:-1]], np.diff(tree_start))

@@ -1,4 +1,4 @@
-"""Whether the arrays of a forest describe trees that the core can walk."""
+"""Check that the arrays of a forest describe trees that the core can walk."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ Check = tuple[bool, str]  # whether it holds, and what is wrong if not
 
 DTYPES = {
     "tree_start": np.int64,
-    "target": np.int32,
+    "positive_class": np.int32,
     "left": np.int32,
     "start": np.int64,
     "feature_start": np.int64,
     "feature": np.int32,
     "n_samples": np.int64,
-    "rule": np.int8,
+    "threshold_kind": np.int8,
 }  # all others are float64
 
 
 def check_forest(forest: Forest) -> None:
-    """Raise a ValueError unless the arrays of a forest describe sound trees.
+    """Raise a ValueError unless the arrays of a forest describe valid trees.
 
     Parameters
     ----------
@@ -40,12 +40,12 @@ def check_forest(forest: Forest) -> None:
     >>> check_forest(LHTClassifier().fit(*load_iris(return_X_y=True)).forest_)
     """
     for check in (_check_shapes, _check_numbers, _check_columns, _check_children, _check_nodes):
-        for is_sound, message in check(forest):
-            if not is_sound:
-                raise ValueError(f"This is no sound forest: {message}.")
+        for is_valid, message in check(forest):
+            if not is_valid:
+                raise ValueError(f"This is not a valid forest: {message}.")
 
 
-# Each check may rely on those before.
+# Each check may rely on the earlier ones.
 
 
 def _check_shapes(forest: Forest) -> Iterator[Check]:
@@ -56,7 +56,7 @@ def _check_shapes(forest: Forest) -> Iterator[Check]:
         yield array.flags.c_contiguous, f"{name} is not contiguous"
     n_nodes, n_terms = len(forest.left), len(forest.weight)
     for name, n_parts, n_whole in [
-        ("tree_start", len(forest.target), n_nodes),
+        ("tree_start", len(forest.positive_class), n_nodes),
         ("start", n_nodes, n_terms),
         ("feature_start", n_nodes, len(forest.feature)),
     ]:
@@ -64,26 +64,27 @@ def _check_shapes(forest: Forest) -> Iterator[Check]:
         yield len(bounds) == n_parts + 1, f"{name} has {len(bounds)} entries"
         yield bounds[0] == 0 and bounds[-1] == n_whole, f"{name} does not cover its array"
         yield bool(np.all(np.diff(bounds) >= (name == "tree_start"))), f"{name} falls"
-    for name in ("threshold", "norm", "share", "n_samples", "weight_sum", "rule", "extremes"):
-        yield len(getattr(forest, name)) == n_nodes, f"{name} has not one entry per node"
-    yield forest.extremes.shape[1] == 4, "extremes has not four columns"
-    for name in ("center", "deviation"):
-        yield len(getattr(forest, name)) == n_terms, f"{name} has not one entry per term"
+    of_nodes = ("threshold", "norm", "value", "n_samples", "weight_sum", "extremes")
+    for name in (*of_nodes, "threshold_kind"):
+        yield len(getattr(forest, name)) == n_nodes, f"{name} does not have one entry per node"
+    yield forest.extremes.shape[1] == 4, "extremes does not have four columns"
+    for name in ("center", "std"):
+        yield len(getattr(forest, name)) == n_terms, f"{name} does not have one entry per term"
     n_columns = len(forest.column_mean)
     yield n_columns > 0, "there are no columns"
-    yield len(forest.column_deviation) == n_columns, "column_deviation has another length"
+    yield len(forest.column_std) == n_columns, "column_std has the wrong length"
 
 
 def _check_numbers(forest: Forest) -> Iterator[Check]:
     for name, array in vars(forest).items():
         if array.dtype == np.float64:
             yield bool(np.isfinite(array).all()), f"{name} is not finite"
-    yield bool(np.all(forest.column_deviation > 0)), "a column has no deviation"
-    yield bool(np.all(forest.target >= 0)), "a target is negative"
-    yield bool(np.all((forest.share >= 0) & (forest.share <= 1))), "a share is not in [0, 1]"
+    yield bool(np.all(forest.column_std > 0)), "the std of a column is not positive"
+    yield bool(np.all(forest.positive_class >= 0)), "a positive class is negative"
+    yield bool(np.all((forest.value >= 0) & (forest.value <= 1))), "a value is not in [0, 1]"
     yield bool(np.all(forest.n_samples > 0)), "a node has no rows"
     yield bool(np.all(forest.weight_sum > 0)), "a node's rows have no weight"
-    yield bool(np.all(forest.deviation >= 0)), "a deviation is negative"
+    yield bool(np.all(forest.std >= 0)), "a std is negative"
 
 
 def _check_columns(forest: Forest) -> Iterator[Check]:
@@ -118,25 +119,24 @@ def _check_children(forest: Forest) -> Iterator[Check]:
 
 def _check_nodes(forest: Forest) -> Iterator[Check]:
     is_split = forest.left >= 0
-    n_rules = 6
-    rule = np.where(is_split, (forest.rule > 0) & (forest.rule <= n_rules), forest.rule == 0)
-    yield bool(rule.all()), "a rule is unknown, or that of a leaf at a split"
+    n_kinds, kind = 6, forest.threshold_kind
+    is_kind = np.where(is_split, (kind > 0) & (kind <= n_kinds), kind == 0)
+    yield bool(is_kind.all()), "a threshold_kind is unknown, or that of a leaf at a split"
     in_split = np.repeat(is_split, np.diff(forest.start))
     is_small = (np.abs(forest.weight) <= 1) | ~in_split
     yield bool(is_small.all()), "a weight of a split is larger than one"
-    norm = _find_norms(forest)[is_split]
+    norm = _compute_norms(forest)[is_split]
     yield bool(np.all(norm > 0)), "a split has no weights"
     is_norm = np.abs(forest.norm[is_split] - norm) <= 1e-9 * norm
     yield bool(is_norm.all()), "a norm is not that of the weights"
     yield bool(np.all(forest.norm[~is_split] == 0)), "a leaf has a norm"
-    answer = forest.threshold[~is_split]
-    yield bool(np.all((answer >= 0) & (answer <= 1))), "a leaf's share is not in [0, 1]"
+    yield bool(np.all(forest.threshold[~is_split] == 0)), "a leaf has a threshold"
     low, high = forest.extremes[:, ::2], forest.extremes[:, 1::2]
     yield bool(np.all(low <= high)), "the extremes of a node are exchanged"
 
 
-def _find_norms(forest: Forest) -> NDArray[np.float64]:
-    """Return the Euclidean length of every node's weights; of a leaf's, anything."""
+def _compute_norms(forest: Forest) -> NDArray[np.float64]:
+    """Return the Euclidean length of the weights of every split; leaves are arbitrary."""
     n_nodes = len(forest.left)
     node = np.repeat(np.arange(n_nodes), np.diff(forest.start))
     with np.errstate(over="ignore", under="ignore"):

@@ -1,4 +1,4 @@
-"""Models as files: safe to read, whole or not written at all."""
+"""Models as files: safe to read, and either complete or not written at all."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 import stat
 from pathlib import Path
 
-from lhtree.estimators.base import HyperplaneTrees
+from lhtree.estimators.base import TreeEstimator
 from lhtree.persist.container import pack, unpack
 from lhtree.persist.files import Address, replacing
 from lhtree.persist.state import check_savable, describe, restore
@@ -14,14 +14,14 @@ from lhtree.persist.state import check_savable, describe, restore
 __all__ = ["load", "save"]
 
 
-def save(model: HyperplaneTrees, path: Address) -> None:
+def save(model: TreeEstimator, path: Address) -> None:
     """Write a fitted classifier to one file.
 
     The file is in the safetensors format: arrays and text, no code. It keeps the
     parameters, the trees and all that `fit` learned, so that the loaded model predicts
-    the same bit for bit and goes on with `warm_start`. An existing file is replaced once
+    the same bit for bit and continues with `warm_start`. An existing file is replaced once
     the new one is complete; its permissions stay. Callbacks and metadata requests of
-    scikit-learn are not kept.
+    scikit-learn are not saved.
 
     Parameters
     ----------
@@ -51,18 +51,18 @@ def save(model: HyperplaneTrees, path: Address) -> None:
     """
     check_savable(model)
     try:
-        pieces = pack(*describe(model))
+        chunks = pack(*describe(model))
     except ValueError as error:
         raise ValueError(f"model cannot be saved: {error}.") from error
     with replacing(path) as file:
-        file.writelines(pieces)
+        file.writelines(chunks)
 
 
-def load(path: Address) -> HyperplaneTrees:
+def load(path: Address) -> TreeEstimator:
     """Read a classifier that `save` wrote.
 
-    Everything is checked before it is used, and no code of the file is run: a damaged
-    file, or one made to harm, gets a ValueError that says what is wrong.
+    Everything is checked before it is used, and nothing in the file is run as code: a
+    damaged or malicious file raises a ValueError that says what is wrong.
 
     Parameters
     ----------
@@ -83,28 +83,30 @@ def load(path: Address) -> HyperplaneTrees:
     >>> import tempfile, pathlib
     >>> import lhtree
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = pathlib.Path(folder) / "broken.safetensors"
+    ...     path = pathlib.Path(folder) / "broken.model"
     ...     _ = path.write_bytes(b"none")
     ...     lhtree.load(path)
     Traceback (most recent call last):
         ...
-    ValueError: broken.safetensors is no model of lhtree: it has 4 bytes, too few for a header.
+    ValueError: broken.model cannot be loaded as a model: it has 4 bytes, too few for a header.
     """
     data = _read(path)
     try:
         return restore(*unpack(data))
     except (ValueError, TypeError) as error:
         reason = str(error).rstrip(".")
-        raise ValueError(f"{Path(path).name} is no model of lhtree: {reason}.") from error
+        raise ValueError(f"{Path(path).name} cannot be loaded as a model: {reason}.") from error
 
 
 def _read(path: Address) -> bytes:
     """Return the bytes of a regular file: a pipe or a device may have no end."""
     # Mapped into memory, a file that another program cuts short would end the process.
-    with open(path, "rb", opener=_open_at_once) as file:  # noqa: PTH123: Path has no opener
+    with open(path, "rb", opener=_open_at_once) as file:
         status = os.fstat(file.fileno())
         if not stat.S_ISREG(status.st_mode):
-            raise ValueError(f"{Path(path).name} is no model of lhtree: it is no regular file.")
+            raise ValueError(
+                f"{Path(path).name} cannot be loaded as a model: it is not a regular file."
+            )
         return file.read(status.st_size)
 
 

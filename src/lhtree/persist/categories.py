@@ -23,39 +23,39 @@ def encode_columns(columns: Columns) -> dict[str, Any]:
 
 
 def decode_columns(json: Any) -> Columns:
-    """Return the columns that a file describes; raise NotPlainError if it describes none."""
+    """Return the columns that a file describes; raise NotPlainError if they are not valid."""
     if type(json) is not dict or set(json) - {"kept"} != {"n_features", "categories"}:
-        raise NotPlainError("has other parts than columns have")
+        raise NotPlainError("has other keys than columns have")
     n_features = _decode_position(json["n_features"], 1)
     if type(json["categories"]) is not list:
         raise NotPlainError("has no list of categories")
     categories = tuple(_decode_category(each) for each in json["categories"])
     position = [each.feature for each in categories]
     if position != sorted(set(position)) or max(position, default=0) >= n_features:
-        raise NotPlainError("has no ascending positions of columns")
+        raise NotPlainError("has positions of columns that are not ascending")
     if "kept" not in json:
         return Columns(n_features, categories)
     if categories:
-        raise NotPlainError("has categories in a table of which some columns are left out")
+        raise NotPlainError("has both categories and dropped columns")
     return Columns(n_features, kept=_decode_kept(json["kept"], n_features))
 
 
 def _decode_kept(json: Any, n_features: int) -> tuple[int, ...]:
     if type(json) is not list or not json:
-        raise NotPlainError("keeps no list of columns")
+        raise NotPlainError("has no list of kept columns")
     kept = tuple(_decode_position(each, 0) for each in json)
     if kept[-1] >= n_features or any(a >= b for a, b in pairwise(kept)):
-        raise NotPlainError("keeps columns that are not ascending")
+        raise NotPlainError("has kept columns that are not ascending")
     return kept
 
 
 def _decode_category(json: Any) -> Category:
     if type(json) is not list or len(json) != 3:
-        raise NotPlainError("has a category without three parts")
+        raise NotPlainError("has a category that does not have three parts")
     feature = _decode_position(json[0], 0)
     own, merged = (values.decode(part) for part in json[1:])
     if type(own) is not list or type(merged) is not list:
-        raise NotPlainError("has a category that is no list")
+        raise NotPlainError("has a category that is not a list")
     if not all(type(value) in (str, int, float, bool) for value in own + merged):
         raise NotPlainError("has a category that is neither text nor number")
     if len(set(own + merged)) != len(own + merged):
@@ -65,5 +65,5 @@ def _decode_category(json: Any) -> Category:
 
 def _decode_position(json: Any, low: int) -> int:
     if type(json) is not int or json < low:
-        raise NotPlainError(f"has a number that is no integer from {low}")
+        raise NotPlainError(f"has a number that is not an integer from {low} up")
     return json

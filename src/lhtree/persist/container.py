@@ -30,7 +30,7 @@ Arrays = dict[str, NDArray[Any]]
 
 
 def pack(description: dict[str, Any], arrays: Arrays) -> list[bytes | memoryview]:
-    """Return the bytes of a file, in pieces: large arrays are not copied once more."""
+    """Return the bytes of a file in chunks, so that large arrays are not copied again."""
     from safetensors.numpy import save
 
     text = json.dumps(
@@ -43,13 +43,13 @@ def pack(description: dict[str, Any], arrays: Arrays) -> list[bytes | memoryview
             f"The labels, names and parameters of the model take {size} bytes; a file holds at "
             f"most {MOST_HEADER}."
         )
-    start, end = _find_digest(data, size)
+    start, end = _locate_digest(data, size)
     whole = memoryview(data)
-    return [whole[:start], _find_sum(data, start, end).encode(), whole[end:]]
+    return [whole[:start], _compute_digest(data, start, end).encode(), whole[end:]]
 
 
 def unpack(data: bytes) -> tuple[dict[str, Any], Arrays]:
-    """Return the description and the arrays of a file; raise a ValueError if it is none."""
+    """Return the description and the arrays of a file; raise a ValueError if it is not valid."""
     from safetensors import SafetensorError
     from safetensors.numpy import load
 
@@ -59,11 +59,11 @@ def unpack(data: bytes) -> tuple[dict[str, Any], Arrays]:
     _check_header(header, len(data) - SIZE_BYTES - size)
     description = _read_json(header["__metadata__"][KEY].encode(), "description")
     if type(description) is not dict:
-        raise ValueError("its description is no JSON object")
+        raise ValueError("its description is not a JSON object")
     try:
         return description, load(data)
     except SafetensorError as error:
-        raise ValueError(f"it is no safetensors file ({error})") from error
+        raise ValueError(f"it is not a safetensors file ({error})") from error
 
 
 def _check_size(data: bytes) -> int:
@@ -72,22 +72,24 @@ def _check_size(data: bytes) -> int:
         raise ValueError(f"it has {len(data)} bytes, too few for a header")
     size = int.from_bytes(data[:SIZE_BYTES], "little")
     if size > MOST_HEADER:
-        raise ValueError(f"it is no safetensors file, or its header exceeds {MOST_HEADER} bytes")
+        raise ValueError(
+            f"it is not a safetensors file, or its header exceeds {MOST_HEADER} bytes"
+        )
     if size > len(data) - SIZE_BYTES:
         raise ValueError(f"its header of {size} bytes does not fit into {len(data)} bytes")
     return size
 
 
-def _find_digest(data: bytes, size: int) -> tuple[int, int]:
+def _locate_digest(data: bytes, size: int) -> tuple[int, int]:
     """Return where the digest starts and ends."""
     found = list(DIGEST.finditer(data, SIZE_BYTES, SIZE_BYTES + size))
     if len(found) != 1:
-        raise ValueError("its header has no digest of lhtree")
+        raise ValueError("its header has no digest written by lhtree")
     return found[0].span(1)
 
 
-def _find_sum(data: bytes, start: int, end: int) -> str:
-    """Return the digest of a file in which it stands from `start` to `end`."""
+def _compute_digest(data: bytes, start: int, end: int) -> str:
+    """Return the digest of a file that holds it from `start` to `end`."""
     whole = memoryview(data)
     digest = hashlib.sha256(whole[:start])
     digest.update(BLANK.encode())
@@ -96,17 +98,17 @@ def _find_sum(data: bytes, start: int, end: int) -> str:
 
 
 def _check_digest(data: bytes, size: int) -> None:
-    start, end = _find_digest(data, size)
-    if _find_sum(data, start, end).encode() != data[start:end]:
+    start, end = _locate_digest(data, size)
+    if _compute_digest(data, start, end).encode() != data[start:end]:
         raise ValueError(
-            "its digest does not fit its content, so that it was changed or damaged after saving"
+            "its digest does not match its content, so it was changed or damaged after saving"
         )
 
 
 def _check_header(header: Any, n_bytes: int) -> None:
-    """Check what the package safetensors might leave open: kinds, names, sizes."""
+    """Check what the package safetensors may not check: kinds, names, sizes."""
     if type(header) is not dict:
-        raise ValueError("its header is no JSON object")
+        raise ValueError("its header is not a JSON object")
     metadata = header.get("__metadata__")
     if type(metadata) is not dict or set(metadata) != {KEY} or type(metadata[KEY]) is not str:
         raise ValueError("its header has no description of a model")
@@ -115,7 +117,7 @@ def _check_header(header: Any, n_bytes: int) -> None:
         if name == "__metadata__":
             continue
         if type(entry) is not dict or set(entry) != {"dtype", "shape", "data_offsets"}:
-            raise ValueError(f"its entry {name[:40]!r} is no array")
+            raise ValueError(f"its entry {name[:40]!r} is not an array")
         if entry["dtype"] not in DTYPES:
             raise ValueError(f"its array {name[:40]!r} has the unknown type {entry['dtype']!r}")
         total += _count_bytes(name, entry, n_bytes)
@@ -135,18 +137,18 @@ def _count_bytes(name: str, entry: dict[str, Any], n_bytes: int) -> int:
 
 
 def _read_json(data: bytes, what: str) -> Any:
-    """Read JSON that has neither repeated keys nor more levels and parts than it may."""
+    """Read JSON; refuse repeated keys, deep nesting and too many parts."""
     try:
         _check_brackets(data, what)
         return json.loads(
             data.decode(), object_pairs_hook=_to_dict, parse_constant=_refuse_constant
         )
     except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
-        raise ValueError(f"its {what} is no JSON ({error})") from error
+        raise ValueError(f"its {what} is not JSON ({error})") from error
 
 
 def _check_brackets(data: bytes, what: str) -> None:
-    """Refuse text of many tiny or deep parts: as objects they take far more memory."""
+    """Refuse text of many tiny or deep parts: as Python objects they take far more memory."""
     plain = data.replace(b"\\\\", b"").replace(b'\\"', b"")  # quotes left are ends of strings
     sign = np.frombuffer(plain.translate(None, NO_SIGNS), dtype=np.uint8)
     is_outside = np.cumsum(sign == ord('"'), dtype=np.uint8) % 2 == 0

@@ -34,8 +34,8 @@ def replacing(path: Address) -> Iterator[BinaryIO]:
         if place.is_dir():
             raise IsADirectoryError(errno.EISDIR, "Is a directory")
         if place.exists() and not place.is_file():
-            # Whoever may write to /dev would put an ordinary file in the place of /dev/null.
-            raise OSError(errno.EINVAL, "Is no regular file, and would be replaced by one")
+            # With write access to /dev, an ordinary file would take the place of /dev/null.
+            raise OSError(errno.EINVAL, "Is not a regular file, and would be replaced by one")
         # Mode 666 less the umask, as for any new file; mkstemp's 600 would surprise.
         number = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _BINARY, 0o666)
         _drafts.add(draft)
@@ -55,7 +55,7 @@ def replacing(path: Address) -> Iterator[BinaryIO]:
 
 
 def remove_drafts() -> None:
-    """Remove the unfinished files of this process, which is about to end at once."""
+    """Remove the unfinished files of this process, which is about to exit."""
     for draft in list(_drafts):
         draft.unlink(missing_ok=True)
 
@@ -66,7 +66,7 @@ _BINARY = getattr(os, "O_BINARY", 0)  # Windows would translate line ends
 
 @contextlib.contextmanager
 def _naming(path: Address, draft: Path) -> Iterator[None]:
-    """Let errors name the caller's file, not the draft, and not nothing."""
+    """Make errors name the caller's file instead of the draft or no file at all."""
     try:
         yield
     except OSError as error:
@@ -82,7 +82,7 @@ def _copy_mode(place: Path, draft: Path) -> None:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Put the new name on the disk, where folders can be opened."""
+    """Write the new name to the disk, on systems where folders can be opened."""
     with contextlib.suppress(OSError):
         number = os.open(folder, os.O_RDONLY)
         try:

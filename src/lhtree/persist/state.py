@@ -16,16 +16,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lhtree.data.columns import Columns
-from lhtree.data.rows import Draw
-from lhtree.estimators import LHForestClassifier, LHTClassifier, params
-from lhtree.estimators.base import HyperplaneTrees
-from lhtree.model.forest import Forest, list_targets
+from lhtree.data.table import MOST_ROWS
+from lhtree.estimators import LHForestClassifier, LHTClassifier
+from lhtree.estimators.base import TreeEstimator
+from lhtree.estimators.params import Params
+from lhtree.model.forest import Forest, list_positive_classes
 from lhtree.persist import values
 from lhtree.persist.categories import decode_columns, encode_columns
 from lhtree.persist.container import Arrays
 from lhtree.persist.values import NotPlainError
+from lhtree.training.plan import Draw
 
-FORMAT = 1  # raised when older versions could not read what is written
+FORMAT = 2  # raised when older versions could not read what is written
 CLASSES = {kind.__name__: kind for kind in (LHTClassifier, LHForestClassifier)}
 FOREST = "forest."  # starts the names of the forest's arrays
 # What scikit-learn keeps for the process in which it trains.
@@ -33,7 +35,7 @@ NOT_SAVED = {"_metadata_request", "_skl_callbacks"}
 
 
 class Attribute(NamedTuple):
-    """One attribute that a fit sets; `decode` checks what a file says of it."""
+    """One attribute that a fit sets; `decode` checks what a file says about it."""
 
     name: str
     encode: Callable[[Any], Any]
@@ -45,7 +47,7 @@ class Attribute(NamedTuple):
 def _decode_integer(low: int, high: float = math.inf) -> Callable[[Any], int]:
     def decode(json: Any) -> int:
         if type(json) is not int or not low <= json <= high:
-            raise NotPlainError(f"is no integer from {low}")
+            raise NotPlainError(f"is not an integer from {low} up")
         return json
 
     return decode
@@ -61,7 +63,7 @@ def _decode_labels(json: Any) -> NDArray[Any]:
     labels = values.decode_array(json)
     kinds = {type(label) for label in labels.tolist()}
     if len(labels) == 0 or len(kinds) > 1:
-        raise NotPlainError("is no list of labels of one type")
+        raise NotPlainError("is not a list of labels of one type")
     if not np.all(labels[:-1] < labels[1:]):
         raise NotPlainError("is not ascending")
     return labels
@@ -70,15 +72,15 @@ def _decode_labels(json: Any) -> NDArray[Any]:
 def _decode_names(json: Any) -> NDArray[Any]:
     names = values.decode_array(json)
     if names.dtype != object or not all(type(name) is str for name in names):
-        raise NotPlainError("is no list of names")
+        raise NotPlainError("is not a list of names")
     return names
 
 
 def _decode_draw(json: Any) -> Draw:
     if type(json) is not list or len(json) != 3:
-        raise NotPlainError("has not three parts")
+        raise NotPlainError("does not have three parts")
     n_rows, n_draws, bootstrap = json
-    count = _decode_integer(1, params.MOST_ROWS)
+    count = _decode_integer(1, MOST_ROWS)
     draw = Draw(count(n_rows), count(n_draws), _decode_flag(bootstrap))
     if draw.n_draws > draw.n_rows and not draw.bootstrap:
         raise NotPlainError("draws more rows than there are")
@@ -86,36 +88,36 @@ def _decode_draw(json: Any) -> Draw:
 
 
 def _encode_score(score: Any) -> Any:
-    """Accept numbers: a metric of the user's may return anything."""
+    """Encode the score, which may be anything that the user's metric returns."""
     return values.encode(float(score) if isinstance(score, np.floating) else score)
 
 
 def _decode_score(json: Any) -> float:
     score = values.decode(json)
     if type(score) not in (int, float, bool):
-        raise NotPlainError("is no number")
+        raise NotPlainError("is not a number")
     return float(score) if type(score) is float else score
 
 
 def _decode_strength(json: Any) -> float:
     strength = values.decode(json)
     if type(strength) is not float or not 0 <= strength < math.inf:
-        raise NotPlainError("is no number from 0")
+        raise NotPlainError("is not a finite number from 0 up")
     return strength
 
 
 def _decode_calibration(json: Any) -> NDArray[Any]:
     pair = values.decode_array(json)
     if pair.dtype != np.float64 or pair.shape != (2,):
-        raise NotPlainError("is no pair of numbers")
+        raise NotPlainError("is not a pair of numbers")
     if not np.all((pair >= 0) & (pair < math.inf)):
-        raise NotPlainError("is not finite, or negative")
+        raise NotPlainError("is negative or not finite")
     return pair
 
 
 def _decode_matrix(array: NDArray[Any]) -> NDArray[Any]:
     if array.dtype != np.float64 or array.ndim != 2:
-        raise NotPlainError("is no matrix of float64")
+        raise NotPlainError("is not a matrix of float64")
     if np.isinf(array).any():
         raise NotPlainError("is not finite")
     return array
@@ -130,7 +132,7 @@ ATTRIBUTES = (
     Attribute("_seed", int, _decode_integer(0, 2**64 - 1)),
     Attribute("_draw", list, _decode_draw),
     Attribute("_standardized", bool, _decode_flag),
-    Attribute("shrinkage_", values.encode, _decode_strength, is_always_there=False),
+    Attribute("shrinkage_", values.encode, _decode_strength),
     Attribute("calibration_", values.encode_array, _decode_calibration, is_always_there=False),
     Attribute("oob_score_", _encode_score, _decode_score, is_always_there=False),
     Attribute(
@@ -143,7 +145,7 @@ ATTRIBUTES = (
 )
 
 
-def describe(model: HyperplaneTrees) -> tuple[dict[str, Any], Arrays]:
+def describe(model: TreeEstimator) -> tuple[dict[str, Any], Arrays]:
     """Return a fitted model as JSON and arrays; raise a ValueError if it has more than that."""
     arrays: Arrays = {
         FOREST + field.name: getattr(model.forest_, field.name) for field in fields(Forest)
@@ -155,11 +157,11 @@ def describe(model: HyperplaneTrees) -> tuple[dict[str, Any], Arrays]:
             place[attribute.name] = _name_errors(
                 attribute.encode, vars(model)[attribute.name], attribute.name
             )
-    if model.columns_.is_plain:  # then a file says nothing of them
+    if model.columns_.is_plain:  # they follow from n_features_in_
         del fitted["columns_"]
     description = {
         "format": FORMAT,
-        "version": _find_version(),
+        "version": _get_version(),
         "class": type(model).__name__,
         "parameters": {
             name: _encode_parameter(name, value)
@@ -171,7 +173,7 @@ def describe(model: HyperplaneTrees) -> tuple[dict[str, Any], Arrays]:
 
 
 def check_savable(model: Any) -> None:
-    """Refuse what is no fitted classifier of this package, or has state without a place."""
+    """Refuse anything but a fitted classifier whose whole state can be saved."""
     if type(model) not in CLASSES.values():
         remedy = "; save what its to_local() returns" if hasattr(model, "to_local") else ""
         raise TypeError(
@@ -183,14 +185,14 @@ def check_savable(model: Any) -> None:
     unknown = sorted(set(vars(model)) - known - set(model.get_params(deep=False)))
     if unknown:
         raise ValueError(
-            f"model has the attribute {unknown[0]!r}, for which files have no place; delete it "
-            "before saving."
+            f"model has the attribute {unknown[0]!r}, which cannot be saved; delete it before "
+            "saving."
         )
     check_parameters(model)
 
 
-def restore(description: dict[str, Any], arrays: Arrays) -> HyperplaneTrees:
-    """Return the model that a file describes; raise a ValueError if it describes none."""
+def restore(description: dict[str, Any], arrays: Arrays) -> TreeEstimator:
+    """Return the model that a file describes; raise a ValueError if it is not valid."""
     parts = _check_description(description)
     kind = CLASSES[parts["class"]]
     model = kind(**_decode_parameters(kind, parts["parameters"]))
@@ -207,7 +209,7 @@ def restore(description: dict[str, Any], arrays: Arrays) -> HyperplaneTrees:
                 attribute.decode, place.pop(attribute.name), attribute.name
             )
         elif attribute.is_always_there:
-            raise ValueError(f"its attribute {attribute.name!r} is absent")
+            raise ValueError(f"its attribute {attribute.name!r} is missing")
     if arrays:
         raise ValueError(f"it has the unknown array {min(arrays)[:40]!r}")
     state.setdefault("columns_", Columns(state["n_features_in_"]))
@@ -217,13 +219,12 @@ def restore(description: dict[str, Any], arrays: Arrays) -> HyperplaneTrees:
     return model
 
 
-def check_parameters(model: HyperplaneTrees) -> None:
-    """Refuse parameters with which the model could not answer."""
-    params.check_rules(model)
-    params.check_members(model)
+def check_parameters(model: TreeEstimator) -> None:
+    """Refuse parameters with which the model could not be fitted."""
+    Params.read(model)
 
 
-def _find_version() -> str:
+def _get_version() -> str:
     from lhtree import __version__
 
     return __version__
@@ -248,24 +249,29 @@ def _encode_parameter(name: str, value: Any) -> Any:
 def _check_description(description: dict[str, Any]) -> dict[str, Any]:
     number = description.get("format")
     if type(number) is not int or number < 1:
-        raise ValueError("its format has no number")
+        raise ValueError("its file format has no number")
+    if number < FORMAT:
+        raise ValueError(
+            f"it has the old file format {number}, but this version of lhtree reads format "
+            f"{FORMAT}; fit the model again and save it"
+        )
     if number > FORMAT:
         raise ValueError(
-            f"its format {number} is newer than {FORMAT}, the newest that this version of lhtree "
-            "reads: install a newer one"
+            f"it has file format {number}, but this version of lhtree reads format {FORMAT}; "
+            "install a newer version"
         )
     kinds = {"digest": str, "version": str, "class": str, "parameters": dict, "fitted": dict}
     if set(description) != {"format", *kinds}:
-        raise ValueError("its description has other parts than a model has")
+        raise ValueError("its description has other keys than a model has")
     for name, kind in kinds.items():
         if type(description[name]) is not kind:
             raise ValueError(f"its {name} has the wrong type")
     if description["class"] not in CLASSES:
-        raise ValueError(f"its class {description['class'][:40]!r} is none of lhtree")
+        raise ValueError(f"its class {description['class'][:40]!r} is not one of lhtree")
     return description
 
 
-def _decode_parameters(kind: type[HyperplaneTrees], json: dict[str, Any]) -> dict[str, Any]:
+def _decode_parameters(kind: type[TreeEstimator], json: dict[str, Any]) -> dict[str, Any]:
     known = inspect.signature(kind).parameters
     if unknown := sorted(set(json) - set(known)):
         raise ValueError(f"it has the unknown parameter {unknown[0][:40]!r}")
@@ -276,11 +282,11 @@ def _decode_parameters(kind: type[HyperplaneTrees], json: dict[str, Any]) -> dic
 
 
 def _restore_forest(arrays: Arrays) -> Forest:
-    """Take the forest's arrays out of the file's; `Forest` checks them, without a copy."""
+    """Take the forest's arrays out of those of the file; `Forest` checks them without a copy."""
     parts = {}
     for field in fields(Forest):
         if FOREST + field.name not in arrays:
-            raise ValueError(f"its array {FOREST + field.name!r} is absent")
+            raise ValueError(f"its array {FOREST + field.name!r} is missing")
         parts[field.name] = np.require(arrays.pop(FOREST + field.name), requirements=["C", "A"])
     forest = Forest.__new__(Forest)
     forest._adopt(parts)
@@ -288,26 +294,30 @@ def _restore_forest(arrays: Arrays) -> Forest:
 
 
 def _check_fit(state: dict[str, Any]) -> None:
-    """Check what the parts of a fitted model say of each other."""
-    for is_sound, message in _list_checks(state):
-        if not is_sound:
+    """Check that the parts of a fitted model fit together."""
+    for is_valid, message in _list_checks(state):
+        if not is_valid:
             raise ValueError(message)
 
 
 def _list_checks(state: dict[str, Any]) -> Iterator[tuple[bool, str]]:
-    """Yield whether something holds, and what is wrong if not; each relies on those before."""
+    """Yield checks and what is wrong where one fails; each relies on those before it."""
     n_classes, forest, columns = state["n_classes_"], state["forest_"], state["columns_"]
     n_features = state["n_features_in_"]
-    yield len(state["classes_"]) == n_classes, "n_classes_ is not the number of its labels"
-    target = list_targets(n_classes)
-    n_members, rest = divmod(len(forest), len(target))
-    yield n_members > 0 and rest == 0, "its members have not one tree per class"
-    yield np.array_equal(forest.target, target * n_members), "its trees have wrong targets"
-    yield columns.n_features == n_features, "its columns_ are of other features"
+    yield len(state["classes_"]) == n_classes, "its n_classes_ is not the number of its labels"
+    positive = list_positive_classes(n_classes)
+    n_estimators, n_more = divmod(len(forest), len(positive))
+    is_whole = n_estimators > 0 and n_more == 0
+    yield is_whole, "its estimators do not have one tree per class"
+    is_in_turn = np.array_equal(forest.positive_class, positive * n_estimators)
+    yield is_in_turn, "its trees have the wrong positive classes"
+    yield columns.n_features == n_features, "its columns_ have another number of features"
     is_narrow = columns.kept is None and n_features > forest.n_features
-    yield not is_narrow, "its trees have other columns"  # before as many are counted
-    yield len(columns.find_source()) == forest.n_features, "its trees have other columns"
+    # Checked before the columns are listed: a file may claim any number of them.
+    yield not is_narrow, "its trees have another number of columns"
+    n_columns = len(columns.list_sources())
+    yield n_columns == forest.n_features, "its trees have another number of columns"
     names, votes = state.get("feature_names_in_"), state.get("oob_decision_function_")
-    yield names is None or len(names) == n_features, "it has too few or many names"
+    yield names is None or len(names) == n_features, "it has too few or too many names"
     is_wide = votes is None or votes.shape[1] == n_classes
-    yield is_wide, "oob_decision_function_ has other columns"
+    yield is_wide, "its oob_decision_function_ has another number of columns"

@@ -2,7 +2,7 @@
 
 JSON has no tuples, no keys but strings, no infinities and no arrays. Such a value is
 an object with one key that names its kind: ``{"tuple": [...]}``. Numbers and strings
-are themselves, so a list without a tag never occurs.
+stay as they are. A list without a tag never occurs.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def encode(value: Any, level: int = 0) -> Any:
 
 
 def decode(json: Any, level: int = 0) -> Any:
-    """Return the value of its JSON; raise NotPlainError where it is none."""
+    """Return the value that JSON stands for; raise NotPlainError if it is not valid."""
     if json is None or type(json) in PLAIN_TYPES:
         return json
     if type(json) is not dict or len(json) != 1 or level > MOST_LEVELS:
@@ -78,10 +78,10 @@ def decode(json: Any, level: int = 0) -> Any:
 
 def _decode_dict(pairs: list[Any], level: int) -> dict[Any, Any]:
     if not all(type(pair) is list and len(pair) == 2 for pair in pairs):
-        raise NotPlainError("has a dict that is no list of pairs")
+        raise NotPlainError("has a dict that is not a list of pairs")
     keys = [decode(key, level + 1) for key, _ in pairs]
     if not all(key is None or type(key) in PLAIN_TYPES for key in keys):
-        raise NotPlainError("has a key that is no label")
+        raise NotPlainError("has a key that is not a plain value")
     return {key: decode(pair[1], level + 1) for key, pair in zip(keys, pairs, strict=True)}
 
 
@@ -111,15 +111,15 @@ def encode_array(array: NDArray[Any]) -> dict[str, Any]:
 
 
 def decode_array(json: Any) -> NDArray[Any]:
-    """Return the vector of its JSON."""
+    """Return the vector that JSON stands for."""
     if type(json) is not dict or type(json.get("values")) is not list:
-        raise NotPlainError("is no array")
+        raise NotPlainError("is not an array")
     values = json["values"]
     kinds = {type(value) for value in values}
     if json.get("dtype") == "str" and set(json) == {"dtype", "width", "values"}:
         width = json["width"]
         if type(width) is not int or not kinds <= {str}:
-            raise NotPlainError("is no array of strings")
+            raise NotPlainError("is not an array of strings")
         longest = max(map(len, values), default=0)
         if not max(longest, 1) <= width or width * len(values) > _most_characters(values):
             raise NotPlainError(f"has strings of an impossible width, {width}")
@@ -146,7 +146,7 @@ def _to_array(values: list[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
 
 
 def _most_characters(values: list[str]) -> int:
-    """Characters that an array of strings may take: padding must not exhaust the memory."""
+    """Return how many characters an array of strings may take: padding costs memory."""
     return 2**18 + 16 * sum(map(len, values))
 
 
@@ -166,9 +166,9 @@ def _decode_generator(json: Any) -> np.random.RandomState:
         key = np.array(json["key"], dtype=np.uint32)
         position, (has_gauss, gauss) = json["position"], json["gauss"]
         if key.shape != (624,) or not 0 <= position <= 624 or has_gauss not in (0, 1):
-            raise NotPlainError("is no state of a generator")
+            raise NotPlainError("is not the state of a generator")
         generator = np.random.RandomState(0)
         generator.set_state(("MT19937", key, int(position), int(has_gauss), float(gauss)))
     except (KeyError, TypeError, ValueError, OverflowError) as error:
-        raise NotPlainError("is no state of a generator") from error
+        raise NotPlainError("is not the state of a generator") from error
     return generator

@@ -1,6 +1,6 @@
 """Pictures of a fitted model.
 
-Every function draws on the ``ax`` that it is given, or on new ones, and returns them.
+Every function draws on the given ``ax``, or on new axes, and returns them.
 The numbers come from :mod:`lhtree.explain`.
 """
 

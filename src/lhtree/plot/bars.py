@@ -1,4 +1,4 @@
-"""Pictures of importances and of what leads to one prediction."""
+"""Pictures of importances and of the contributions to one prediction."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 
-from lhtree.explain import class_importances, explain_rows, reading
+from lhtree.explain import arguments, class_importances, explain_rows, model_view
 from lhtree.explain.values import describe_values
 from lhtree.plot.canvas import (
     DOWN,
     FAINT,
     INK,
     PLAIN,
-    TARGET,
+    POSITIVE,
     UP,
     check_count,
-    find_axes,
     format_change,
+    get_axes,
     name_class,
     remove_frame,
     shorten,
@@ -26,7 +26,7 @@ from lhtree.plot.canvas import (
 
 
 def plot_importances(
-    model: Any, target: Any = None, *, n_features: int = 15, ax: Axes | None = None
+    model: Any, class_label: Any = None, *, n_features: int = 15, ax: Axes | None = None
 ) -> Axes:
     """Show how strongly the splits rely on each feature.
 
@@ -34,10 +34,10 @@ def plot_importances(
     ----------
     model : LHTClassifier or LHForestClassifier
         A fitted model.
-    target : object, default=None
-        Label of the class whose trees are asked; None for all trees.
+    class_label : object, default=None
+        Label of the class whose trees count; None for all trees.
     n_features : int, default=15
-        Of more features, the most important ones are drawn.
+        How many features to draw, the most important first.
     ax : matplotlib.axes.Axes, optional
         Where to draw; by default in a new figure.
 
@@ -52,54 +52,54 @@ def plot_importances(
     >>> from lhtree import LHTClassifier
     >>> from lhtree.plot import plot_importances
     >>> X, y = load_wine(return_X_y=True, as_frame=True)
-    >>> ax = plot_importances(LHTClassifier().fit(X, y), target=0)
+    >>> ax = plot_importances(LHTClassifier().fit(X, y), class_label=0)
     >>> ax.get_yticklabels()[0].get_text()
     'proline'
     """
-    reading.check_model(model)
-    if target is None:
+    arguments.check_model(model)
+    if class_label is None:
         importance, whose = model.feature_importances_, "all trees"
     else:
-        k = reading.find_class(model, target)
-        importance = reading.sum_by_feature(
-            class_importances(model)[k], reading.find_source(model), model.n_features_in_
+        k = arguments.look_up_class(model, class_label)
+        importance = model_view.sum_by_feature(
+            class_importances(model)[k], model.column_source_, model.n_features_in_
         )
-        whose = f"trees of {name_class(target)}"
+        whose = f"trees of {name_class(class_label)}"
     order = np.argsort(-importance, kind="stable")[: check_count("n_features", n_features)]
-    ax = find_axes(ax, (6.4, 1.3 + 0.28 * max(len(order), 3)))
-    ax.barh(np.arange(len(order)), importance[order], height=0.7, color=TARGET)
+    ax = get_axes(ax, (6.4, 1.3 + 0.28 * max(len(order), 3)))
+    ax.barh(np.arange(len(order)), importance[order], height=0.7, color=POSITIVE)
     for i, value in enumerate(importance[order]):
         ax.annotate(
             f"{value:.3f}", (value, i), (3, 0), textcoords="offset points", va="center",
             fontsize="small", color=INK,
         )  # fmt: skip
-    names = reading.find_feature_names(model)
+    names = model_view.list_feature_names(model)
     ax.set_yticks(range(len(order)), [shorten(names[j]) for j in order], **PLAIN)
     ax.set_ylim(len(order) - 0.4, -0.6)
     ax.margins(x=0.16)
     ax.set_title(f"Importance of features, {whose}", **PLAIN)
-    n_left = len(importance) - len(order)
-    rest = f"; {n_left:,} less important features are left out" if n_left else ""
-    ax.set_xlabel(f"share of the splits' strength{rest}")
+    n_hidden = len(importance) - len(order)
+    note = f"; {n_hidden:,} less important features are not shown" if n_hidden else ""
+    ax.set_xlabel(f"fraction of the splits' strength{note}")
     remove_frame(ax)
     return ax
 
 
 def plot_contributions(
-    model: Any, x: Any, target: Any = None, *, n_features: int = 10, ax: Axes | None = None
+    model: Any, x: Any, class_label: Any = None, *, n_features: int = 10, ax: Axes | None = None
 ) -> Axes:
-    """Show what leads from the base value to the vote for one row, feature by feature.
+    """Show what each feature adds on the way from the base value to the vote for one row.
 
     Parameters
     ----------
     model : LHTClassifier or LHForestClassifier
         A fitted model.
     x : array-like of shape (1, n_features) or (n_features,)
-        One row with the columns of the training data; of a frame, ``X.iloc[[i]]``.
-    target : object, default=None
+        One row with the columns of the training data; for a frame, ``X.iloc[[i]]``.
+    class_label : object, default=None
         Label of the class whose vote is explained; None for the predicted class.
     n_features : int, default=10
-        Of more features, the strongest are drawn and the others added up.
+        How many features to draw, the strongest first; the others are added up.
     ax : matplotlib.axes.Axes, optional
         Where to draw; by default in a new figure.
 
@@ -118,11 +118,11 @@ def plot_contributions(
     >>> ax.get_title()
     'Why class 0: vote 1.000'
     """
-    reading.check_model(model)
-    X = reading.find_row(x)
+    arguments.check_model(model)
+    X = arguments.read_row(x)
     explained = explain_rows(model, X)
-    label = model.predict(X)[0] if target is None else target
-    k = reading.find_class(model, label)
+    label = model.predict(X)[0] if class_label is None else class_label
+    k = arguments.look_up_class(model, label)
     total = explained.by_feature()
     names = [
         f"{shorten(name)} = {shorten(value)}"
@@ -130,7 +130,7 @@ def plot_contributions(
     ]
     steps = _choose_steps(names, total.contribution[0, k], check_count("n_features", n_features))
     base, vote = float(total.base[k]), float(total.vote[0, k])
-    ax = find_axes(ax, (6.4, 1.6 + 0.3 * (len(steps) + 2)))
+    ax = get_axes(ax, (6.4, 1.6 + 0.3 * (len(steps) + 2)))
     _draw_waterfall(ax, base, steps, vote)
     ax.set_title(f"Why {name_class(label)}: vote {vote:.3f}", **PLAIN)
     ax.set_xlabel(f"vote for {name_class(label)}", **PLAIN)
@@ -150,7 +150,7 @@ def _choose_steps(names: list[str], contribution: Any, n_features: int) -> list[
 
 
 def _draw_waterfall(ax: Axes, base: float, steps: list[tuple[str, float]], vote: float) -> None:
-    """Draw the bars from the base value down to the vote."""
+    """Draw the bars from the base value at the top to the vote at the bottom."""
     ends = base + np.cumsum([0.0, *(value for _, value in steps)])
     rows = len(steps) + 2
     ax.barh([0, rows - 1], [base, vote], height=0.6, color=FAINT)
@@ -165,7 +165,7 @@ def _draw_waterfall(ax: Axes, base: float, steps: list[tuple[str, float]], vote:
             text, (place, i), (4, 0), textcoords="offset points", va="center", fontsize="small",
             color=INK,
         )  # fmt: skip
-    labels = ["share in training", *(name for name, _ in steps), "vote"]
+    labels = ["fraction in training", *(name for name, _ in steps), "vote"]
     ax.set_yticks(range(rows), labels, **PLAIN)
     ax.set_ylim(rows - 0.4, -0.6)
     ax.margins(x=0.16)

@@ -1,4 +1,4 @@
-"""Pictures of the plane of two features."""
+"""Pictures of the decision regions of two features."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from matplotlib.collections import LineCollection
 from matplotlib.colors import ListedColormap
 
 from lhtree.arrays import Floats
-from lhtree.explain import reading
-from lhtree.model.forest import Tree
+from lhtree.explain import arguments, model_view
+from lhtree.model.tree import Tree
 from lhtree.plot.canvas import (
     INK,
     MARKERS,
     PALETTE,
     PLAIN,
     check_count,
-    find_axes,
+    get_axes,
     name_class,
     shorten,
     show_legend,
@@ -30,7 +30,7 @@ def plot_boundary(
     X: Any,
     y: Any,
     *,
-    member: int = 0,
+    estimator: int = 0,
     resolution: int = 200,
     ax: Axes | None = None,
 ) -> Axes:
@@ -44,11 +44,11 @@ def plot_boundary(
         Rows to draw as points; they set the limits of the picture.
     y : array-like of shape (n_rows,)
         Their classes.
-    member : int, default=0
+    estimator : int, default=0
         Whose hyperplanes to draw, in a forest. Each is drawn where it splits: within
-        the part of the plane that reaches its node.
+        the region that reaches its node.
     resolution : int, default=200
-        Number of points per axis at which the model is asked.
+        Number of points per axis at which the model predicts.
     ax : matplotlib.axes.Axes, optional
         Where to draw; by default in a new figure.
 
@@ -68,27 +68,29 @@ def plot_boundary(
     >>> ax.get_xlabel(), ax.get_ylabel()
     ('alcohol', 'flavanoids')
     """
-    reading.check_model(model)
+    arguments.check_model(model)
     if model.forest_.n_features != 2 or model.n_features_in_ != 2:
         raise ValueError(
-            "plot_boundary needs a model of two numeric columns, this one has "
-            f"{model.forest_.n_features}; fit one on two columns of X."
+            "plot_boundary needs a model of two numeric columns, but this one has "
+            f"{model.forest_.n_features}; fit a model on two columns of X."
         )
-    n_per_member = reading.count_trees_per_member(model)
-    member = reading.check_number("member", member, 0, len(model.forest_) // n_per_member - 1)
+    n_per_estimator = model_view.count_trees_per_estimator(model)
+    estimator = arguments.check_number(
+        "estimator", estimator, 0, len(model.forest_) // n_per_estimator - 1
+    )
     table = model.encode_rows(X)
-    label_of = reading.check_labels(model, y, len(table))
-    ax = find_axes(ax)
-    low, high = _find_limits(table)
+    labels = arguments.check_labels(model, y, len(table))
+    ax = get_axes(ax)
+    low, high = _compute_limits(table)
     colors = [PALETTE[k % len(PALETTE)] for k in range(len(model.classes_))]
     _draw_regions(ax, model, low, high, check_count("resolution", resolution), colors)
-    for k in range(n_per_member):
-        tree = model.forest_[member * n_per_member + k]
-        color = INK if n_per_member == 1 else colors[tree.target]
+    for k in range(n_per_estimator):
+        tree = model.forest_[estimator * n_per_estimator + k]
+        color = INK if n_per_estimator == 1 else colors[tree.positive_class]
         _draw_segments(ax, tree, low, high, color)
     for k, label in enumerate(model.classes_):
         ax.plot(
-            *table[label_of == label].T,
+            *table[labels == label].T,
             linestyle="none",
             marker=MARKERS[k % len(MARKERS)],
             markersize=5,
@@ -105,7 +107,7 @@ def plot_boundary(
     return ax
 
 
-def _find_limits(table: Floats) -> tuple[Floats, Floats]:
+def _compute_limits(table: Floats) -> tuple[Floats, Floats]:
     low, high = np.nanmin(table, axis=0), np.nanmax(table, axis=0)
     margin = np.where(high > low, 0.06 * (high - low), np.maximum(np.abs(low), 1.0) * 0.06)
     return low - margin, high + margin
@@ -114,15 +116,15 @@ def _find_limits(table: Floats) -> tuple[Floats, Floats]:
 def _draw_regions(
     ax: Axes, model: Any, low: Floats, high: Floats, resolution: int, colors: list[str]
 ) -> None:
-    """Colour the plane by the predicted class."""
-    # The middles of the pixels are asked, so that no pixel lies on the border.
+    """Colour the picture by the predicted class."""
+    # The middles of the pixels are predicted, so that no pixel lies on the border.
     across, up = (
         low[j] + (high[j] - low[j]) * (np.arange(resolution) + 0.5) / resolution for j in range(2)
     )
     grid = np.stack(np.meshgrid(across, up), axis=-1).reshape(-1, 2)
-    code = reading.predict_encoded(model, grid)
+    predicted = model_view.predict_encoded(model, grid)
     ax.imshow(
-        code.reshape(resolution, resolution),
+        predicted.reshape(resolution, resolution),
         extent=(low[0], high[0], low[1], high[1]),
         origin="lower",
         aspect="auto",
@@ -135,12 +137,12 @@ def _draw_regions(
 
 
 def _draw_segments(ax: Axes, tree: Tree, low: Floats, high: Floats, color: str) -> None:
-    """Draw the hyperplanes of a tree, each within its node's part of the plane."""
-    segments = find_segments(tree, low, high)
+    """Draw the hyperplanes of a tree, each within the region of its node."""
+    segments = compute_segments(tree, low, high)
     ax.add_collection(LineCollection(segments, colors=color, linewidths=1.1), autolim=False)
 
 
-def find_segments(tree: Tree, low: Floats, high: Floats) -> list[Floats]:
+def compute_segments(tree: Tree, low: Floats, high: Floats) -> list[Floats]:
     """Return the segment of every split that lies within the limits, in raw units."""
     forest = tree.forest
     corner = np.array([[0, 0], [1, 0], [1, 1], [0, 1]])
@@ -151,16 +153,16 @@ def find_segments(tree: Tree, low: Floats, high: Floats) -> list[Floats]:
         if region is None or tree.left[node] < 0:
             continue
         feature, weight, *_ = tree.terms(node)
-        plane = np.zeros(2)
-        plane[feature] = weight
-        z = (region - forest.column_mean) / forest.column_deviation
-        score = z @ plane - tree.threshold[node]
+        hyperplane = np.zeros(2)
+        hyperplane[feature] = weight
+        z = (region - forest.column_mean) / forest.column_std
+        score = z @ hyperplane - tree.threshold[node]
         left, right, segment = _cut(region, score)
         if segment is not None:
             segments.append(segment)
-        for child, part in ((tree.left[node], left), (tree.left[node] + 1, right)):
-            if len(part) > 2:
-                regions[int(child)] = part
+        for child, half in ((tree.left[node], left), (tree.left[node] + 1, right)):
+            if len(half) > 2:
+                regions[int(child)] = half
     return segments
 
 

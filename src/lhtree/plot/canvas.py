@@ -1,4 +1,4 @@
-"""What all pictures share: axes, colours, names that fit, and checks of arguments."""
+"""What all pictures use: axes, colours, names that fit, and checks of arguments."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.legend import Legend
 
-from lhtree.explain import reading
+from lhtree.explain import arguments
 
-# Okabe and Ito's colours: told apart by colour-blind readers, and by lightness in print.
-TARGET = "#0072B2"
-REST = "#E69F00"
-UP = TARGET
+# Okabe and Ito's colours: distinct for colour-blind readers, and by lightness in print.
+POSITIVE = "#0072B2"
+NEGATIVE = "#E69F00"
+UP = POSITIVE
 DOWN = "#D55E00"
 INK = "#222222"
 FAINT = "#767676"
@@ -24,27 +24,27 @@ MARKERS = "os^DvPX*<>"
 PLAIN: dict[str, Any] = {"parse_math": False}
 
 
-def find_axes(ax: Axes | None, size: tuple[float, float] | None = None) -> Axes:
-    """Return the axes to draw on: those given, or new ones in a new figure."""
+def get_axes(ax: Axes | None, size: tuple[float, float] | None = None) -> Axes:
+    """Return the given axes, or new ones in a new figure."""
     if ax is None:
         from matplotlib import pyplot as plt
 
         return plt.figure(figsize=size, layout="constrained").subplots()
     if not isinstance(ax, Axes):
         raise TypeError(
-            f"ax must be matplotlib Axes or None, got {type(ax).__name__}; "
-            "for several panels, call the function once for each."
+            f"ax must be matplotlib Axes or None, got {type(ax).__name__}; to draw several "
+            "panels, call the function once for each."
         )
     return ax
 
 
 def check_count(name: str, value: Any) -> int:
-    """Return a positive whole number, or say what is wrong with it."""
-    return reading.check_number(name, value, 1, np.iinfo(np.int64).max)
+    """Return a positive integer; refuse anything else."""
+    return arguments.check_number(name, value, 1, np.iinfo(np.int64).max)
 
 
 def shorten(name: object, length: int = 28) -> str:
-    """Return a name on one line, its middle left out where it is too long."""
+    """Return a name on one line, with an ellipsis in the middle if it is too long."""
     text = " ".join(str(name).split()) or "(no name)"
     if len(text) <= length:
         return text
@@ -53,7 +53,7 @@ def shorten(name: object, length: int = 28) -> str:
 
 
 def name_class(label: object, length: int = 28) -> str:
-    """Return a class label that reads as one: a bare number is called a class."""
+    """Return the name of a class: "class" is added to a bare number."""
     is_word = isinstance(label, str) and any(letter.isalpha() for letter in label)
     return shorten(label, length) if is_word else f"class {shorten(label, length)}"
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from lhtree.arrays import Floats, Ints
-from lhtree.model.forest import Tree
+from lhtree.model.tree import Tree
 
 
 class Layout(NamedTuple):
@@ -16,23 +16,23 @@ class Layout(NamedTuple):
     node: Ints
     x: Floats  # one unit is the width of a node with its gap
     depth: Ints
-    n_hidden: Ints  # nodes below, left out
+    n_hidden: Ints  # nodes below that are not drawn
 
 
-def find_cut(depth: Ints, max_nodes: int) -> int:
+def choose_cut(depth: Ints, max_nodes: int) -> int:
     """Return the largest depth down to which there are at most `max_nodes` nodes."""
     n_down_to = np.cumsum(np.bincount(depth))
     return max(int(np.searchsorted(n_down_to, max_nodes, side="right")) - 1, 0)
 
 
 def lay_out(tree: Tree, max_nodes: int) -> Layout:
-    """Place the nodes so that subtrees lie close, never overlap, and parents in the middle.
+    """Place nodes so that subtrees are close but do not overlap, and parents are centred.
 
-    Reingold and Tilford's layout: each subtree knows its outline per level; the right
-    one is pushed just far enough to clear the left one.
+    Reingold and Tilford's layout: each subtree has an outline per level; the right one is
+    pushed just far enough to clear the left one.
     """
-    depth = tree.find_depth()
-    cut = find_cut(depth, max_nodes)
+    depth = tree.compute_depth()
+    cut = choose_cut(depth, max_nodes)
     node = np.flatnonzero(depth <= cut)
     left = np.where(depth[node] < cut, tree.left[node], -1)
     offset = np.zeros(len(node))  # of a node from its parent

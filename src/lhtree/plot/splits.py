@@ -15,20 +15,20 @@ from lhtree.explain.histogram import count_projections
 from lhtree.plot.canvas import (
     FAINT,
     INK,
+    NEGATIVE,
     PLAIN,
-    REST,
-    TARGET,
-    find_axes,
+    POSITIVE,
+    get_axes,
     name_class,
     remove_frame,
     show_legend,
 )
 
 REASONS = {
-    "N1": "targets below all of the rest",
-    "N2": "targets above all of the rest",
-    "N3": "rest below all targets",
-    "N4": "rest above all targets",
+    "N1": "positive rows below all negative ones",
+    "N2": "positive rows above all negative ones",
+    "N3": "negative rows below all positive ones",
+    "N4": "negative rows above all positive ones",
     "e": "middle of the four extremes",
     "gini": "least Gini impurity",
 }
@@ -39,9 +39,9 @@ def plot_split(
 ) -> Axes:
     """Show how a split separates the rows that reach it.
 
-    Targets are counted upwards, the rest downwards, along the projection FS. Triangles
-    mark the four extremes of the training rows, a dashed line the threshold; the side
-    that was pure in training is shaded in the colour of its class.
+    Positive rows, those of the tree's class, are counted upwards along the projection FS,
+    negative rows downwards. Triangles mark the four extremes of the training rows, a dashed
+    line the threshold. The side that was pure in training is shaded in its colour.
 
     Parameters
     ----------
@@ -71,25 +71,25 @@ def plot_split(
     >>> X, y = load_wine(return_X_y=True)
     >>> ax = plot_split(LHTClassifier().fit(X, y), 0, 0, X, y)
     >>> ax.get_title()
-    'Tree 0, split 0: class 0 against the rest'
+    'Tree 0, split 0: class 0 against all other classes'
     """
     view = split_view(model, tree, node, X, y)
-    ax = find_axes(ax)
+    ax = get_axes(ax)
     n_bins = int(np.clip(np.sqrt(len(view.projection)) * 2, 10, 40))
     bins = count_projections(
-        view.projection, view.is_target, view.threshold, view.extremes, n_bins
+        view.projection, view.is_positive, view.threshold, view.extremes, n_bins
     )
-    for count, color in ((bins.target, TARGET), (-bins.rest, REST)):
+    for count, color in ((bins.positive, POSITIVE), (-bins.negative, NEGATIVE)):
         ax.bar(bins.edge[:-1], count, bins.width, align="edge", color=color, linewidth=0)
     ax.axhline(0, color=INK, linewidth=0.8)
     ax.axvline(view.threshold, color=INK, linewidth=1.4, linestyle="--")
     for k, value in enumerate(view.extremes):
-        is_target = k < 2
+        is_positive = k < 2
         ax.plot(
             value,
             0,
-            marker=("^" if is_target else "v"),
-            color=TARGET if is_target else REST,
+            marker=("^" if is_positive else "v"),
+            color=POSITIVE if is_positive else NEGATIVE,
             markeredgecolor=INK,
             markersize=8,
             clip_on=False,
@@ -104,22 +104,24 @@ def _shade_pure_side(ax: Axes, view: SplitView, edge: Any) -> None:
     margin = 0.02 * (edge[-1] - edge[0])
     low, high = edge[0] - margin, edge[-1] + margin
     ax.set_xlim(low, high)
-    least_target, most_target, *_ = view.extremes
+    least_positive, most_positive, *_ = view.extremes
     sides = {"left": ["left"], "right": ["right"], "both": ["left", "right"], "none": []}
     for side in sides[view.pure_side]:
-        holds_targets = (
-            least_target < view.threshold if side == "left" else most_target >= view.threshold
+        is_left = side == "left"
+        is_positive = (
+            least_positive < view.threshold if is_left else most_positive >= view.threshold
         )
-        span = (low, view.threshold) if side == "left" else (view.threshold, high)
-        ax.axvspan(*span, color=TARGET if holds_targets else REST, alpha=0.15, zorder=0)
+        span = (low, view.threshold) if is_left else (view.threshold, high)
+        ax.axvspan(*span, color=POSITIVE if is_positive else NEGATIVE, alpha=0.15, zorder=0)
 
 
 def _label(ax: Axes, view: SplitView) -> None:
-    target = name_class(view.target)
-    title = f"Tree {view.tree}, split {view.node}: {target} against the rest"
+    name = name_class(view.positive_class)
+    title = f"Tree {view.tree}, split {view.node}: {name} against all other classes"
     ax.set_title(title, **PLAIN)
     ax.set_xlabel(
-        f"projection FS, left below c = {view.threshold:.3g} ({view.rule}: {REASONS[view.rule]})"
+        f"projection FS, left below c = {view.threshold:.3g} "
+        f"({view.threshold_kind}: {REASONS[view.threshold_kind]})"
     )
     ax.set_ylabel("rows")
     ax.yaxis.set_major_formatter(lambda value, _: f"{abs(value):g}")
@@ -127,8 +129,8 @@ def _label(ax: Axes, view: SplitView) -> None:
     ax.margins(y=0.12)
     remove_frame(ax)
     marks = [
-        Patch(color=TARGET, label=f"{target}"),
-        Patch(color=REST, label="rest"),
+        Patch(color=POSITIVE, label=f"{name} (positive)"),
+        Patch(color=NEGATIVE, label="all other classes (negative)"),
         Line2D([], [], color=INK, linestyle="--", label="threshold c"),
         Line2D([], [], color="w", marker="^", markeredgecolor=INK, label="extremes in training"),
     ]

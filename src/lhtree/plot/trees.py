@@ -9,16 +9,16 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.patches import FancyBboxPatch, Patch, Rectangle
 
-from lhtree.explain import reading
-from lhtree.model.forest import Tree
+from lhtree.explain import arguments
+from lhtree.model.tree import Tree
 from lhtree.plot.canvas import (
     FAINT,
     INK,
+    NEGATIVE,
     PLAIN,
-    REST,
-    TARGET,
+    POSITIVE,
     check_count,
-    find_axes,
+    get_axes,
     name_class,
     show_legend,
 )
@@ -29,11 +29,11 @@ INCHES = 0.92  # per unit, in a figure of its own
 
 
 def plot_tree(model: Any, tree: int = 0, *, max_nodes: int = 60, ax: Axes | None = None) -> Axes:
-    """Draw a tree: its splits, its leaves, and who is in them.
+    """Draw a tree: its splits, its leaves, and their training rows.
 
-    Every node shows its number, its training rows and the share of the tree's target
-    class among them (after shrinkage, where the model has it), also as a bar. Splits have
-    round corners, leaves a thick border.
+    Every node shows its number, the number of its training rows and the fraction of the
+    tree's class among them (after shrinkage, if the model uses it), also as a bar. Splits
+    have round corners, leaves a thick border.
 
     Parameters
     ----------
@@ -42,8 +42,8 @@ def plot_tree(model: Any, tree: int = 0, *, max_nodes: int = 60, ax: Axes | None
     tree : int, default=0
         Which tree of ``model.trees_``.
     max_nodes : int, default=60
-        A larger tree is cut at the depth down to which there are at most this many
-        nodes; the figure then says so.
+        A larger tree is cut at the greatest depth with at most this many nodes; the figure
+        then says so.
     ax : matplotlib.axes.Axes, optional
         Where to draw; by default in a new figure that fits the tree.
 
@@ -60,35 +60,34 @@ def plot_tree(model: Any, tree: int = 0, *, max_nodes: int = 60, ax: Axes | None
     >>> X, y = load_wine(return_X_y=True)
     >>> ax = plot_tree(LHTClassifier(beta=0.25).fit(X, y))
     >>> ax.get_title()
-    'Tree 0: class 0 against the rest'
+    'Tree 0: class 0 against all other classes'
     """
-    reading.check_model(model)
-    which = reading.find_tree(model, tree)
+    arguments.check_model(model)
+    which = arguments.look_up_tree(model, tree)
     layout = lay_out(which, check_count("max_nodes", max_nodes))
     n_columns, n_levels = layout.x.max() + 1, int(layout.depth.max()) + 1
-    ax = find_axes(ax, (max(4.0, INCHES * n_columns + 0.3), 1.0 + INCHES * n_levels))
+    ax = get_axes(ax, (max(4.0, INCHES * n_columns + 0.3), 1.0 + INCHES * n_levels))
     ax.set_axis_off()
     ax.set(xlim=(-0.55, n_columns - 0.45), ylim=(0.4 - n_levels, 0.75))
-    target = name_class(model.classes_[which.target])
-    title = f"Tree {tree}: {target} against the rest"
-    ax.set_title(title, **PLAIN)
+    name = name_class(model.classes_[which.positive_class])
+    ax.set_title(f"Tree {tree}: {name} against all other classes", **PLAIN)
     lettering = _choose_lettering(ax, n_columns, n_levels)
     _draw_edges(ax, which, layout, lettering.size)
     for i in range(len(layout.node)):
         _draw_node(ax, which, layout, i, lettering)
-    _explain_marks(ax, which, layout, target)
+    _explain_marks(ax, which, layout, name)
     return ax
 
 
 class Lettering(NamedTuple):
-    """How the text of a node is set."""
+    """How the text of a node is written."""
 
     size: float  # in points
-    separator: str  # between number of rows and share
+    separator: str  # between the number of rows and the fraction
 
 
 def _choose_lettering(ax: Axes, n_columns: float, n_levels: int) -> Lettering:
-    """Return the larger of what fits in three short lines or in two longer ones."""
+    """Return the larger lettering of two: three short lines, or two longer ones."""
     box = ax.get_window_extent().transformed(ax.figure.dpi_scale_trans.inverted())
     width = 72 * box.width / (n_columns + 0.1) * WIDTH
     height = 72 * box.height / (n_levels + 0.35) * HEIGHT
@@ -108,7 +107,7 @@ def _draw_edges(ax: Axes, tree: Tree, layout: Layout, size: float) -> None:
             x, y = layout.x[[i, child]], -layout.depth[[i, child]].astype(float)
             y += [-HEIGHT / 2, HEIGHT / 2]
             ax.plot(x, y, color=FAINT, linewidth=0.9, zorder=0)
-            if i == 0:  # once is enough: all splits send these sides these ways
+            if i == 0:  # once is enough: the sides are the same in all splits
                 ax.text(
                     x.mean() + (0.1, -0.1)[1 - side],
                     y.mean() + 0.03,
@@ -122,7 +121,7 @@ def _draw_edges(ax: Axes, tree: Tree, layout: Layout, size: float) -> None:
 
 def _draw_node(ax: Axes, tree: Tree, layout: Layout, i: int, lettering: Lettering) -> None:
     node, x, y = layout.node[i], layout.x[i], -float(layout.depth[i])
-    is_leaf, share = tree.left[node] < 0, float(tree.share[node])
+    is_leaf, value = tree.left[node] < 0, float(tree.value[node])
     corner = (x - WIDTH / 2, y - HEIGHT / 2)
     style = "square,pad=0" if is_leaf else "round,pad=0,rounding_size=0.12"
     box = FancyBboxPatch(
@@ -131,14 +130,14 @@ def _draw_node(ax: Axes, tree: Tree, layout: Layout, i: int, lettering: Letterin
         HEIGHT,
         boxstyle=style,
         facecolor="white",
-        edgecolor=(TARGET if share >= 0.5 else REST) if is_leaf else INK,
+        edgecolor=(POSITIVE if value >= 0.5 else NEGATIVE) if is_leaf else INK,
         linewidth=2.2 if is_leaf else 1.0,
         linestyle="--" if layout.n_hidden[i] else "-",
         gid=f"leaf {node}" if is_leaf else f"split {node}",
     )
     ax.add_patch(box)
     bar = corner[0] + 0.1 * WIDTH, corner[1] + 0.09 * HEIGHT
-    for start, width, color in ((0.0, share, TARGET), (share, 1 - share, REST)):
+    for start, width, color in ((0.0, value, POSITIVE), (value, 1 - value, NEGATIVE)):
         ax.add_patch(
             Rectangle(
                 (bar[0] + 0.8 * WIDTH * start, bar[1]),
@@ -148,7 +147,7 @@ def _draw_node(ax: Axes, tree: Tree, layout: Layout, i: int, lettering: Letterin
             )
         )
     kind = "leaf" if is_leaf else "split"
-    facts = format_rows(int(tree.n_samples[node])), format_share(share)
+    facts = format_rows(int(tree.n_samples[node])), format_percent(value)
     text = f"{kind} {node}\n{lettering.separator.join(facts)}"
     ax.text(
         x,
@@ -171,17 +170,17 @@ def format_rows(n_rows: int) -> str:
     return f"{n_rows:,} row{'' if n_rows == 1 else 's'}"
 
 
-def format_share(share: float) -> str:
-    """Return a share in per cent that says 0 and 100 only if it is all or nothing."""
-    if share in (0.0, 1.0):
-        return f"{share:.0%}"
-    return f"{min(max(share, 0.001), 0.999):.1%}" if not 0.01 <= share <= 0.99 else f"{share:.0%}"
+def format_percent(fraction: float) -> str:
+    """Return a fraction in percent; 0% and 100% mean none and all."""
+    if fraction in (0.0, 1.0) or 0.01 <= fraction <= 0.99:
+        return f"{fraction:.0%}"
+    return f"{min(max(fraction, 0.001), 0.999):.1%}"
 
 
-def _explain_marks(ax: Axes, tree: Tree, layout: Layout, target: str) -> None:
+def _explain_marks(ax: Axes, tree: Tree, layout: Layout, name: str) -> None:
     marks = [
-        Patch(color=TARGET, label=f"{target}"),
-        Patch(color=REST, label="rest"),
+        Patch(color=POSITIVE, label=name),
+        Patch(color=NEGATIVE, label="all other classes"),
         Line2D([], [], marker="o", color="w", markeredgecolor=INK, markersize=9, label="split"),
         Line2D(
             [], [], marker="s", color="w", markeredgecolor=INK, markeredgewidth=2.2, label="leaf"
@@ -190,8 +189,8 @@ def _explain_marks(ax: Axes, tree: Tree, layout: Layout, target: str) -> None:
     show_legend(ax, handles=marks, ncols=4, loc="upper center", bbox_to_anchor=(0.5, 0.0))
     if len(layout.node) < tree.n_nodes:
         text = (
-            f"Cut at depth {layout.depth.max()}: {len(layout.node):,} of {tree.n_nodes:,} nodes, "
-            "dashed splits go on."
+            f"Cut at depth {layout.depth.max()}: {len(layout.node):,} of {tree.n_nodes:,} nodes; "
+            "dashed splits have more below."
         )
         ax.text(
             0.5, 1.0, text, transform=ax.transAxes, ha="center", va="top", color=INK, fontsize=9

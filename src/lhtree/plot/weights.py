@@ -9,8 +9,8 @@ from matplotlib.axes import Axes
 from matplotlib.patches import Patch, Rectangle
 
 from lhtree.arrays import Floats, Ints
-from lhtree.explain import reading
-from lhtree.model.forest import Tree
+from lhtree.explain import arguments, model_view
+from lhtree.model.tree import Tree
 from lhtree.plot.canvas import (
     DOWN,
     FAINT,
@@ -18,7 +18,7 @@ from lhtree.plot.canvas import (
     PLAIN,
     UP,
     check_count,
-    find_axes,
+    get_axes,
     name_class,
     shorten,
     show_legend,
@@ -31,32 +31,32 @@ BAR = 0.44  # length of the bar of a weight of one; bars of neighbours do not to
 
 def plot_weights(
     model: Any,
-    target: Any = None,
+    class_label: Any = None,
     *,
-    member: int = 0,
+    estimator: int = 0,
     n_features: int = 20,
     n_splits: int | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Show how each split weighs the features: one panel per class, one column per split.
+    """Show the weights of the features in each split: a panel per class, a column per split.
 
-    A bar to the right raises a row's projection with the value of the feature, a bar to
-    the left lowers it. Rows with a high projection go right.
+    Where a bar points right, larger values of the feature raise a row's projection; where
+    it points left, they lower it. Rows with a high projection go right.
 
     Parameters
     ----------
     model : LHTClassifier or LHForestClassifier
         A fitted model.
-    target : object, default=None
-        Label of a class whose panel is drawn; None for the panels of all classes.
-        With two classes, the trees of the second are the only ones.
-    member : int, default=0
+    class_label : object, default=None
+        Label of the class whose panel is drawn; None for the panels of all classes.
+        Of two classes, only the second has trees.
+    estimator : int, default=0
         Whose trees to draw, in a forest.
     n_features : int, default=20
-        Of more features, those with the largest weights in these splits are drawn.
+        How many features to draw: those with the largest weights in these splits.
     n_splits : int, default=None
-        Of more splits in a tree, the first ones are drawn; the figure says so. None
-        draws up to six per class, fewer if there are many classes.
+        How many splits of a tree to draw, from the root on; the figure says how many it
+        does not show. None draws up to six per class, fewer if there are many classes.
     ax : matplotlib.axes.Axes, optional
         Where to draw; by default in a new figure that fits the panels.
 
@@ -75,7 +75,7 @@ def plot_weights(
     >>> ax.get_yticklabels()[0].get_text()
     'alcohol'
     """
-    trees = _find_trees(model, target, member)
+    trees = _select_trees(model, class_label, estimator)
     if n_splits is None:
         n_splits = int(np.clip(MOST_COLUMNS // len(trees), 1, 6))
     n_splits = check_count("n_splits", n_splits)
@@ -83,7 +83,7 @@ def plot_weights(
     weight = _collect_weights(trees, panels)
     shown = _choose_features(weight, check_count("n_features", n_features))
     width = sum(max(len(panel), 1) for panel in panels) + GAP * (len(panels) - 1)
-    ax = find_axes(ax, (2.8 + 0.85 * max(width, 3), 1.7 + 0.27 * max(len(shown), 3)))
+    ax = get_axes(ax, (2.8 + 0.85 * max(width, 3), 1.7 + 0.27 * max(len(shown), 3)))
     position = 0.0
     for tree, panel in zip(trees, panels, strict=True):
         _draw_panel(ax, model, tree, panel, weight[tree.number][:, shown], position)
@@ -97,27 +97,27 @@ def plot_weights(
     return ax
 
 
-def _find_trees(model: Any, target: Any, member: int) -> list[Tree]:
-    """Return the trees of a member, of all classes or of one."""
-    reading.check_model(model)
-    n_per_member = reading.count_trees_per_member(model)
-    n_members = len(model.forest_) // n_per_member
-    first = reading.check_number("member", member, 0, n_members - 1) * n_per_member
-    trees = [model.forest_[first + k] for k in range(n_per_member)]
-    if target is None:
+def _select_trees(model: Any, class_label: Any, estimator: int) -> list[Tree]:
+    """Return the trees of an estimator, of all classes or of one."""
+    arguments.check_model(model)
+    n_per_estimator = model_view.count_trees_per_estimator(model)
+    n_estimators = len(model.forest_) // n_per_estimator
+    first = arguments.check_number("estimator", estimator, 0, n_estimators - 1) * n_per_estimator
+    trees = [model.forest_[first + k] for k in range(n_per_estimator)]
+    if class_label is None:
         return trees
-    k = reading.find_class(model, target)
-    chosen = [tree for tree in trees if tree.target == k]
+    k = arguments.look_up_class(model, class_label)
+    chosen = [tree for tree in trees if tree.positive_class == k]
     if not chosen:
         raise ValueError(
-            f"target={target!r} has no tree: of two classes only the second has one; "
-            f"give target={model.classes_[1]!r}."
+            f"class_label={class_label!r} has no tree: of two classes only the second has one; "
+            f"give class_label={model.classes_[1]!r}."
         )
     return chosen
 
 
 def _collect_weights(trees: list[Tree], panels: list[Ints]) -> dict[int, Floats]:
-    """Return for each tree the weights of its splits, one row each."""
+    """Return for each tree the weights of its splits, one row per split."""
     collected = {}
     for tree, panel in zip(trees, panels, strict=True):
         weight = np.zeros((len(panel), tree.forest.n_features))
@@ -129,7 +129,7 @@ def _collect_weights(trees: list[Tree], panels: list[Ints]) -> dict[int, Floats]
 
 
 def _choose_features(weight: dict[int, Floats], n_features: int) -> Ints:
-    """Return the columns with the largest weights anywhere, in their own order."""
+    """Return the columns with the largest weights in any split, in their own order."""
     largest = np.abs(np.concatenate(list(weight.values()))).max(axis=0, initial=0)
     order = np.argsort(-largest, kind="stable")[:n_features]
     return np.sort(order)
@@ -145,7 +145,7 @@ def _draw_panel(
             (position, -0.6), width, n_shown + 0.2, facecolor="#F2F2F2", edgecolor="none", zorder=0
         )
     )
-    name = name_class(model.classes_[tree.target], max(9, 11 * width))
+    name = name_class(model.classes_[tree.positive_class], max(9, 11 * width))
     title: dict[str, Any] = {"ha": "center", "va": "bottom", "color": INK, **PLAIN}
     ax.text(position + width / 2, -1.7, name, weight="bold", **title)
     if not len(panel):
@@ -168,18 +168,18 @@ def _draw_panel(
 def _finish(
     ax: Axes, trees: list[Tree], panels: list[Ints], n_shown: int, n_features: int
 ) -> None:
-    """Explain the bars, and say what is left out."""
+    """Explain the bars, and say what is not shown."""
     ax.set_xticks([])
     notes = []
-    n_left = sum(
+    n_hidden = sum(
         int(np.count_nonzero(tree.left >= 0)) - len(panel)
         for tree, panel in zip(trees, panels, strict=True)
     )
-    if n_left:
-        notes.append(f"{n_left:,} further splits are left out.")
+    if n_hidden:
+        notes.append(f"{n_hidden:,} further splits are not shown.")
     if n_shown < n_features:
-        notes.append(f"{n_features - n_shown:,} features with smaller weights are left out.")
-    scale = "Weights for standardised columns,\nthe largest of each split in full length."
+        notes.append(f"{n_features - n_shown:,} features with smaller weights are not shown.")
+    scale = "Weights for standardised columns,\nthe largest of each split at full length."
     ax.set_xlabel(
         "\n".join([scale, " ".join(notes)]).strip(), fontsize="small", color=INK, labelpad=24
     )

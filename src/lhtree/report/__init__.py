@@ -11,11 +11,11 @@ import numpy as np
 import lhtree
 from lhtree.arrays import Ints
 from lhtree.data.notices import warning_once
-from lhtree.explain import reading
-from lhtree.explain.counterfactual import can_be_proven
+from lhtree.explain import arguments, model_view
+from lhtree.explain.counterfactuals import can_be_proven
 from lhtree.persist.files import write_atomically
 from lhtree.report import rows, summary, trees
-from lhtree.report.metrics import Answers, Metrics, find_metrics
+from lhtree.report.metrics import Metrics, Predictions, compute_metrics
 from lhtree.report.render import render
 
 __all__ = ["write_report"]
@@ -34,34 +34,34 @@ def write_report(
     max_trees: int = 30,
     max_rows: int = 200,
 ) -> Path:
-    """Write a page about a model and what it makes of some rows.
+    """Write a page about a model and its predictions for some rows.
 
-    The page shows how well the model predicts the rows, its trees split by split, what
-    it relies on, and why it answers as it does for single rows. It is one HTML file
-    that loads nothing from anywhere, for any current browser.
+    The page shows how well the model predicts the rows, its trees split by split, the
+    features it relies on, and what leads to its predictions for single rows. It is one HTML
+    file for any current browser that loads nothing from anywhere.
 
     Parameters
     ----------
     model : LHTClassifier or LHForestClassifier
         A fitted model.
     X : array-like of shape (n_rows, n_features)
-        Rows with the columns of the training data; better ones that it was not fitted on.
+        Rows with the columns of the training data, preferably ones not used in training.
     y : array-like of shape (n_rows,)
         Their classes.
     path : str or path
-        Where to write. A file that is there is replaced once the new one is complete.
+        Where to write. An existing file is replaced once the new one is complete.
     title : str, default=None
         Heading of the page.
     max_trees : int, default=30
-        Of more trees, the first ones are shown.
+        How many trees to show, the first ones.
     max_rows : int, default=200
-        Of more rows, so many are explained: up to one half of them wrongly predicted
-        ones, all at even steps. Metrics are over all rows.
+        How many rows to explain, taken at even steps; up to half of them are wrongly
+        predicted rows. Metrics are over all rows.
 
     Returns
     -------
     pathlib.Path
-        Where the page is. It says what was left out.
+        Where the page is. The page says what it does not show.
 
     Examples
     --------
@@ -77,30 +77,32 @@ def write_report(
     ...     path.name, path.stat().st_size < 5_000_000
     ('wine.html', True)
     """
-    reading.check_model(model)
-    max_trees = reading.check_number("max_trees", max_trees, 1, np.iinfo(np.int64).max)
-    max_rows = reading.check_number("max_rows", max_rows, 1, np.iinfo(np.int64).max)
+    arguments.check_model(model)
+    max_trees = arguments.check_number("max_trees", max_trees, 1, np.iinfo(np.int64).max)
+    max_rows = arguments.check_number("max_rows", max_rows, 1, np.iinfo(np.int64).max)
     if title is not None and not isinstance(title, str):
         raise TypeError(f"title must be a string or None, got {title!r}.")
     place = _check_path(path)
     probability = model.predict_proba(X)
-    labels = reading.check_labels(model, y, len(probability))
-    code, predicted = (np.searchsorted(model.classes_, y) for y in (labels, model.predict(X)))
-    answers = Answers(code, predicted, probability)
-    number = rows.choose_rows(code, predicted, max_rows)
+    labels = arguments.check_labels(model, y, len(probability))
+    y_encoded, predicted = (
+        np.searchsorted(model.classes_, each) for each in (labels, model.predict(X))
+    )
+    predictions = Predictions(y_encoded, predicted, probability)
+    number = rows.choose_rows(y_encoded, predicted, max_rows)
     shown = list(model.forest_)[:max_trees]
-    data = _collect_data(model, X, answers, number, shown)
-    metrics = find_metrics(answers)
-    context = _collect_context(model, title, metrics, len(code), len(number), len(shown))
+    data = _collect_data(model, X, predictions, number, shown)
+    metrics = compute_metrics(predictions)
+    context = _collect_context(model, title, metrics, len(y_encoded), len(number), len(shown))
     write_atomically(place, render(context, data))
     return place
 
 
 def _check_path(path: str | os.PathLike[str]) -> Path:
-    """Refuse what cannot be written, before the work."""
+    """Refuse a path that cannot be written before the work starts."""
     place = Path(path)
     if place.is_dir():
-        raise IsADirectoryError(f"path={str(path)!r} is a folder; give the name of a file in it.")
+        raise IsADirectoryError(f"path={str(path)!r} is a folder; name a file in it.")
     if not place.parent.is_dir():
         raise FileNotFoundError(
             f"path={str(path)!r} lies in a folder that does not exist; make {place.parent} first."
@@ -109,25 +111,25 @@ def _check_path(path: str | os.PathLike[str]) -> Path:
 
 
 def _collect_data(
-    model: Any, X: Any, answers: Answers, number: Ints, shown: list[Any]
+    model: Any, X: Any, predictions: Predictions, number: Ints, shown: list[Any]
 ) -> dict[str, Any]:
     """Return what the scripts of the page read."""
-    counted = _choose_counted(len(answers.code), number)
-    Z = reading.standardize(model.forest_, model.encode_rows(rows.take_filled(X, counted)))
-    code, position = answers.code[counted], np.searchsorted(counted, number)
+    counted = _choose_counted(len(predictions.y_encoded), number)
+    Z = model_view.standardize(model.forest_, model.encode_rows(rows.take_filled(X, counted)))
+    y_encoded, position = predictions.y_encoded[counted], np.searchsorted(counted, number)
     return {
         "classes": [str(label) for label in model.classes_],
         "columns": list(model.column_names_),
-        "deviation": [trees.cut_digits(v) for v in model.forest_.column_deviation.tolist()],
-        "isShrunk": bool(getattr(model, "shrinkage_", 0.0)),
-        "trees": [trees.describe_tree(model, tree, Z, code, position) for tree in shown],
-        "rows": rows.describe_rows(model, X, answers, number),
-        "probabilityNote": "What predict_proba answers; it is made of the votes of all classes.",
+        "std": [trees.cut_digits(v) for v in model.forest_.column_std.tolist()],
+        "is_shrunk": bool(getattr(model, "shrinkage_", 0.0)),
+        "trees": [trees.describe_tree(model, tree, Z, y_encoded, position) for tree in shown],
+        "rows": rows.describe_rows(model, X, predictions, number),
+        "probability_note": "From predict_proba; computed from the votes of all classes.",
     }
 
 
 def _choose_counted(n_rows: int, number: Ints) -> Ints:
-    """Return the rows to count in distributions: all, or many and those explained."""
+    """Return the rows to count in distributions: all, or many and the explained ones."""
     if n_rows <= MOST_COUNTED:
         return np.arange(n_rows)
     return np.union1d((np.arange(MOST_COUNTED) * n_rows) // MOST_COUNTED, number)
@@ -149,11 +151,11 @@ def _collect_context(
         "confusion": summary.describe_confusion(labels, metrics),
         "calibration": summary.list_calibration(metrics),
         "importances": summary.describe_importances(model),
-        "left_out": _list_left_out(model, n_rows, n_explained, n_shown),
+        "not_shown": _list_not_shown(model, n_rows, n_explained, n_shown),
     }
 
 
-def _list_left_out(model: Any, n_rows: int, n_explained: int, n_shown: int) -> list[str]:
+def _list_not_shown(model: Any, n_rows: int, n_explained: int, n_shown: int) -> list[str]:
     """Return what the page does not show, one sentence each."""
     notes = []
     n_trees, n_columns = len(model.forest_), model.forest_.n_features
@@ -161,12 +163,12 @@ def _list_left_out(model: Any, n_rows: int, n_explained: int, n_shown: int) -> l
         notes.append(f"Trees: the first {n_shown:,} of {n_trees:,} are shown.")
     if n_explained < n_rows:
         notes.append(
-            f"Rows: {n_explained:,} of {n_rows:,} are explained, up to one half of them wrongly "
-            "predicted ones, taken at even steps. Metrics are over all rows."
+            f"Rows: {n_explained:,} of {n_rows:,} are explained, taken at even steps; up to half "
+            "of them are wrongly predicted rows. Metrics are over all rows."
         )
     if not can_be_proven(model):
         notes.append(
-            "Nearest other answers come from a short search; "
+            "Nearest counterfactuals come from a short search; "
             "lhtree.explain.nearest_counterfactual searches longer."
         )
     if n_rows > MOST_COUNTED:

@@ -20,7 +20,7 @@ SCRIPTS = ("dom.js", "charts.js", "tree.js", "why.js", "main.js")
 
 
 def render(context: dict[str, Any], data: dict[str, Any]) -> str:
-    """Return the page: the template with everything that it needs inside."""
+    """Return the page: the template with its data, style and scripts filled in."""
     style = _read("style.css")
     script = "\n".join(['"use strict";', "(() => {", *map(_read, SCRIPTS), "})();", ""])
     environment = jinja2.Environment(
@@ -56,12 +56,12 @@ def _read(name: str) -> str:
 
 
 def _digest(text: str) -> str:
-    """Return what a Content-Security-Policy calls a text."""
+    """Return the digest by which a Content-Security-Policy allows a text."""
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
 def _soften(name: str) -> Markup:
-    """Return an escaped name that may be broken after its separators."""
+    """Return an escaped name that may break after its separators."""
     return Markup("<wbr>").join(re.split(r"(?<=[_/:])", name))
 
 

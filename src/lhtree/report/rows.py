@@ -1,4 +1,4 @@
-"""Why the model answers as it does for some rows, as plain data."""
+"""What leads to the predictions for some rows, as plain data."""
 
 from __future__ import annotations
 
@@ -10,23 +10,24 @@ from scipy.sparse import issparse
 
 from lhtree.arrays import Floats, Ints
 from lhtree.data.frames import take_rows
-from lhtree.explain import Explanation, explain_rows, nearest_counterfactual, reading
-from lhtree.explain.counterfactual import can_be_proven
+from lhtree.explain import Explanation, arguments, explain_rows, model_view, nearest_counterfactual
+from lhtree.explain.counterfactuals import can_be_proven
 from lhtree.explain.values import describe_values
-from lhtree.report.metrics import Answers
+from lhtree.report.metrics import Predictions
 
 N_TERMS = 10  # contributions per row and class, and changes of a counterfactual
 UNIT = 10_000  # contributions are whole multiples of 1 / UNIT, so that they add up in print
-N_STARTS = 8  # near rows of other classes, from which a counterfactual is sought
+N_STARTS = 8  # near rows of other classes, from which the search for a counterfactual starts
 MAX_STATES = 2_000  # polytopes visited per row to prove a counterfactual
-N_ANSWERS = 400_000  # trees asked per row without proof
+N_EVALUATIONS = 400_000  # trees evaluated per row where nothing is proven
 
 
-def choose_rows(code: Ints, predicted: Ints, max_rows: int) -> Ints:
-    """Return the rows to explain: up to one half of them wrong, all spread evenly."""
-    wrong, right = np.flatnonzero(predicted != code), np.flatnonzero(predicted == code)
-    if len(code) <= max_rows:
-        return np.arange(len(code))
+def choose_rows(y_encoded: Ints, predicted: Ints, max_rows: int) -> Ints:
+    """Return the rows to explain, at even steps: up to half of them predicted wrongly."""
+    if len(y_encoded) <= max_rows:
+        return np.arange(len(y_encoded))
+    is_right = predicted == y_encoded
+    wrong, right = np.flatnonzero(~is_right), np.flatnonzero(is_right)
     n_wrong = min(len(wrong), max(max_rows // 2, max_rows - len(right)))
     chosen = [_spread(wrong, n_wrong), _spread(right, max_rows - n_wrong)]
     return np.sort(np.concatenate(chosen))
@@ -37,7 +38,9 @@ def _spread(position: Ints, n: int) -> Ints:
     return position[(np.arange(n) * len(position)) // max(n, 1)]
 
 
-def describe_rows(model: Any, X: Any, answers: Answers, number: Ints) -> list[dict[str, Any]]:
+def describe_rows(
+    model: Any, X: Any, predictions: Predictions, number: Ints
+) -> list[dict[str, Any]]:
     """Return the chosen rows with contributions and counterfactuals.
 
     Parameters
@@ -46,25 +49,25 @@ def describe_rows(model: Any, X: Any, answers: Answers, number: Ints) -> list[di
         A fitted model.
     X : array-like
         All rows.
-    answers : Answers
-        What is true of all rows, and what the model says.
+    predictions : Predictions
+        True and predicted classes of all rows.
     number : ndarray of int
         Positions of the rows to describe.
     """
     explanation = explain_rows(model, take_filled(X, number))
     total = explanation.by_feature()
-    starts = _find_starts(model, np.asarray(explanation.table), answers.predicted[number])
+    starts = _choose_starts(model, np.asarray(explanation.table), predictions.predicted[number])
     rows = []
     for i, k in enumerate(number):
-        why = [_describe_vote(total, i, target) for target in range(model.n_classes_)]
+        why = [_describe_vote(total, i, label) for label in range(model.n_classes_)]
         named = sorted({feature for each in why for feature in each[1]})
         text = describe_values(explanation, i)
         rows.append(
             {
                 "number": int(k),
-                "true": int(answers.code[k]),
-                "predicted": int(answers.predicted[k]),
-                "proba": [round(value, 4) for value in answers.probability[k].tolist()],
+                "true": int(predictions.y_encoded[k]),
+                "predicted": int(predictions.predicted[k]),
+                "proba": [round(value, 4) for value in predictions.probability[k].tolist()],
                 "values": {j: f"{total.column_names[j]} = {text[j]}" for j in named},
                 "why": why,
                 "counterfactual": _describe_counterfactual(
@@ -79,22 +82,22 @@ def describe_rows(model: Any, X: Any, answers: Answers, number: Ints) -> list[di
 
 
 def take_filled(X: Any, number: Ints) -> Any:
-    """Return some rows of a table in its own form; those of a sparse one as an array."""
+    """Return some rows of a table of the same kind; those of a sparse table as an array."""
     rows = take_rows(X, number)
     return rows.toarray() if issparse(rows) else rows
 
 
-def _describe_vote(total: Explanation, row: int, target: int) -> list[Any]:
-    """Return base, features, what they add, number and sum of the others, vote.
+def _describe_vote(total: Explanation, row: int, label: int) -> list[Any]:
+    """Return base, features, what they add, number and sum of the others, vote for a class.
 
     All are whole multiples of 1 / UNIT and add up exactly.
     """
-    contribution = total.contribution[row, target]
+    contribution = total.contribution[row, label]
     order = np.argsort(-np.abs(contribution), kind="stable")
     order = order[np.abs(contribution[order]) >= 0.5 / UNIT]
     shown, others = order[:N_TERMS], order[N_TERMS:]
-    base = round(UNIT * float(total.base[target]))
-    vote = round(UNIT * float(total.vote[row, target]))
+    base = round(UNIT * float(total.base[label]))
+    vote = round(UNIT * float(total.vote[row, label]))
     parts = np.append(contribution[shown], contribution.sum() - contribution[shown].sum())
     whole = round_to_sum(UNIT * parts, vote - base)
     n_other = len(contribution) - len(shown) if whole[-1] or len(others) else 0
@@ -102,10 +105,10 @@ def _describe_vote(total: Explanation, row: int, target: int) -> list[Any]:
 
 
 def round_to_sum(value: Floats, total: int) -> list[int]:
-    """Round numbers so that they add up to `total`, which is near to their sum.
+    """Round numbers so that they add up to `total`, which is close to their sum.
 
-    Each moves by less than one, if `total` is their sum rounded: those with the largest
-    remainders are rounded up. What is more goes to the last.
+    If `total` is their rounded sum, each changes by less than one: those with the largest
+    remainders are rounded up. Any further difference goes to the last one.
     """
     whole = np.floor(value).astype(np.int64)
     n_up = total - int(whole.sum())
@@ -116,9 +119,9 @@ def round_to_sum(value: Floats, total: int) -> list[int]:
     return [int(each) for each in whole]
 
 
-def _find_starts(model: Any, table: NDArray[Any], predicted: Ints) -> list[Ints]:
-    """Return for each row the nearest ones that are predicted as another class."""
-    Z = np.nan_to_num(reading.standardize(model.forest_, table))
+def _choose_starts(model: Any, table: NDArray[Any], predicted: Ints) -> list[Ints]:
+    """Return for each row the nearest rows that are predicted as another class."""
+    Z = np.nan_to_num(model_view.standardize(model.forest_, table))
     square = np.square(Z).sum(axis=1)
     distance = square[:, np.newaxis] - 2 * Z @ Z.T + square
     distance[predicted[:, np.newaxis] == predicted] = np.inf
@@ -127,23 +130,23 @@ def _find_starts(model: Any, table: NDArray[Any], predicted: Ints) -> list[Ints]
 
 
 def _describe_counterfactual(model: Any, x: Any, start: Any, text: list[str]) -> dict[str, Any]:
-    answer = nearest_counterfactual(
+    nearest = nearest_counterfactual(
         model,
         x,
         start=start if len(start) else None,
         max_states=MAX_STATES if can_be_proven(model) else 0,
-        n_trials=max(N_ANSWERS // len(model.forest_), 200),
+        n_trials=max(N_EVALUATIONS // len(model.forest_), 200),
     )
-    if not answer.found:
-        return {"predicted": None, "message": answer.message}
-    order = _sort_changes(model, answer.change)
+    if not nearest.found:
+        return {"predicted": None, "message": nearest.message}
+    order = _sort_changes(model, nearest.change)
     changes = [
-        [answer.feature_names[j], text[j], f"{float(text[j]) + answer.change[j]:.5g}"]
+        [nearest.feature_names[j], text[j], f"{float(text[j]) + nearest.change[j]:.5g}"]
         for j in order[:N_TERMS]
     ]
     return {
-        "predicted": reading.find_class(model, answer.prediction),
-        "message": answer.message,
+        "predicted": arguments.look_up_class(model, nearest.prediction),
+        "message": nearest.message,
         "changes": changes,
         "n_other": max(len(order) - N_TERMS, 0),
     }
@@ -151,8 +154,8 @@ def _describe_counterfactual(model: Any, x: Any, start: Any, text: list[str]) ->
 
 def _sort_changes(model: Any, change: Floats) -> NDArray[np.int64]:
     """Return the changed features, the largest change in standardised units first."""
-    deviation = np.ones(len(change))
-    deviation[reading.find_source(model)] = model.forest_.column_deviation
-    size = np.abs(np.nan_to_num(change)) / deviation
+    std = np.ones(len(change))
+    std[model.column_source_] = model.forest_.column_std
+    size = np.abs(np.nan_to_num(change)) / std
     order = np.argsort(-size, kind="stable")
     return order[size[order] > 0]

@@ -1,4 +1,4 @@
-"""What the report says of the model as a whole, as plain data for its template."""
+"""What the report says about the model as a whole, as plain data for its template."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from lhtree.arrays import Floats
-from lhtree.explain import class_importances, interactions, reading
+from lhtree.explain import class_importances, interactions, model_view
 from lhtree.report.metrics import Metrics
 
 N_CLASSES = 40  # in the tables of classes
@@ -18,12 +18,12 @@ N_SHADES = 5  # of cells of the confusion matrix
 
 
 def describe_model(model: Any) -> dict[str, Any]:
-    """Return size and settings of the model."""
+    """Return the size and the parameters of the model."""
     forest = model.forest_
     return {
         "kind": type(model).__name__,
         "n_trees": len(forest),
-        "n_members": len(forest) // reading.count_trees_per_member(model),
+        "n_estimators": len(forest) // model_view.count_trees_per_estimator(model),
         "n_splits": int(np.count_nonzero(forest.left >= 0)),
         "n_leaves": model.get_n_leaves(),
         "depth": model.get_depth(),
@@ -66,7 +66,7 @@ def choose_classes(metrics: Metrics) -> list[int]:
 
 
 def describe_confusion(labels: list[str], metrics: Metrics) -> dict[str, Any]:
-    """Return the confusion matrix of the classes shown, with shades by share of the row."""
+    """Return the confusion matrix of the classes shown; shades are fractions of its rows."""
     shown = choose_classes(metrics)
     count = metrics.confusion[np.ix_(shown, shown)]
     total = np.maximum(metrics.confusion.sum(axis=1)[shown], 1)[:, np.newaxis]
@@ -88,13 +88,13 @@ def describe_confusion(labels: list[str], metrics: Metrics) -> dict[str, Any]:
 
 
 def describe_importances(model: Any) -> dict[str, Any]:
-    """Return the most important features for all trees and by class, and pairs of columns."""
+    """Return the most important features of all trees and by class, and pairs of columns."""
     importance = model.feature_importances_
-    by_class = reading.sum_by_feature(
-        class_importances(model), reading.find_source(model), len(importance)
+    by_class = model_view.sum_by_feature(
+        class_importances(model), model.column_source_, len(importance)
     )
     order = np.argsort(-importance, kind="stable")[:N_FEATURES]
-    names = reading.find_feature_names(model)
+    names = model_view.list_feature_names(model)
     pairs = interactions(model, n_pairs=N_PAIRS)
     return {
         "n_features": len(importance),
@@ -123,7 +123,7 @@ def describe_importances(model: Any) -> dict[str, Any]:
 def _list_strongest(
     model: Any, by_class: Floats, names: Sequence[str]
 ) -> list[tuple[str, list[tuple[str, float]]]]:
-    """Return for each class its five most important features."""
+    """Return the five most important features of each class."""
     listed = []
     for k, label in enumerate(model.classes_[:N_CLASSES]):
         order = np.argsort(-by_class[k], kind="stable")[:5]

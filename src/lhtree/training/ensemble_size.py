@@ -1,65 +1,66 @@
-"""Which members a forest has: how many, and the beta of each."""
+"""How many estimators a forest has, and the beta of each."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 
-FEWEST, MOST = 15, 100  # members, where the size of the table decides
-MOST_NUMBERS = 150_000_000  # that the members read at their roots, all together
-BATCH = 20  # members that are added before the out-of-bag score is looked at again
-LEAST_GAIN = 0.001  # of the out-of-bag score; less is no improvement
+FEWEST, MOST = 15, 100  # estimators, if the size of the table decides
+MOST_NUMBERS = 150_000_000  # read at the roots of all estimators together
+BATCH = 20  # estimators to add before the next out-of-bag score
+LEAST_GAIN = 0.001  # of the out-of-bag score; less does not count as an improvement
 PATIENCE = 2  # batches without improvement
 
 
-def count_members(n_rows: int, n_columns: int, n_trees: int) -> int:
-    """Return the number of members for a table of this size.
+def count_estimators(n_rows: int, n_columns: int, n_trees: int) -> int:
+    """Return the number of estimators for a table of this size.
 
-    100, as long as the members read at most 150 million numbers at their roots;
-    for larger tables fewer, at least 15.
+    It is 100 while the estimators read at most 150 million numbers at their roots, and
+    fewer for larger tables, but at least 15.
 
     Parameters
     ----------
     n_rows, n_columns : int
-        Size of the table that the trees see.
+        Size of the encoded table.
     n_trees : int
-        Trees of a member: one for two classes, else one for each class.
+        Trees per estimator: one for two classes, otherwise one per class.
 
     Returns
     -------
     int
-        Number of members.
+        Number of estimators.
 
     Examples
     --------
-    >>> count_members(4_435, 36, 6)
+    >>> count_estimators(4_435, 36, 6)
     100
-    >>> count_members(40_000, 50, 5)
+    >>> count_estimators(40_000, 50, 5)
     15
     """
     return max(FEWEST, min(MOST, MOST_NUMBERS // (n_rows * n_columns * n_trees)))
 
 
-def schedule_beta(beta: float, first: int, last: int, n_members: int | None) -> tuple[float, ...]:
-    """Return the beta of the members from number `first` to `last`.
+def schedule_beta(
+    beta: float, first: int, last: int, n_estimators: int | None
+) -> tuple[float, ...]:
+    """Return the beta of estimators `first` to ``last - 1``.
 
-    Member i of t has ``beta * i / t``. Where the number of members is not known,
-    numbers i / t are replaced by van der Corput's sequence, which fills [0, 1) evenly
-    wherever it ends.
+    Estimator i of t has ``beta * i / t``. If t is not known yet, van der Corput's sequence
+    takes the place of i / t: it fills [0, 1) evenly wherever it ends.
 
     Parameters
     ----------
     beta : float
         End of the schedule.
     first, last : int
-        Members `first`, ..., ``last - 1``.
-    n_members : int or None
-        Number of all members; None if it is not known.
+        Estimators `first`, ..., ``last - 1``.
+    n_estimators : int or None
+        Number of all estimators; None if it is not known yet.
 
     Returns
     -------
     tuple of float
-        A single member of one has `beta` itself.
+        If there is only one estimator, `beta` itself.
 
     Examples
     --------
@@ -68,21 +69,21 @@ def schedule_beta(beta: float, first: int, last: int, n_members: int | None) -> 
     >>> schedule_beta(1.0, 0, 5, None)
     (0.0, 0.5, 0.25, 0.75, 0.125)
     """
-    if n_members == 1:
+    if n_estimators == 1:
         return (float(beta),) * (last - first)
-    if n_members is None:
+    if n_estimators is None:
         return tuple(beta * find_van_der_corput(i) for i in range(first, last))
-    return tuple(beta * i / n_members for i in range(first, last))
+    return tuple(beta * i / n_estimators for i in range(first, last))
 
 
 def find_van_der_corput(i: int) -> float:
-    """Return the binary digits of `i` mirrored at the point."""
+    """Return `i` with its binary digits mirrored at the point."""
     digits = f"{i:b}"[::-1]
     return math.ldexp(int(digits, 2), -len(digits))
 
 
 def is_enough(scores: Sequence[float]) -> bool:
-    """Return whether the last batches of members brought no improvement.
+    """Return whether the last batches of estimators did not improve the score.
 
     Parameters
     ----------
@@ -92,7 +93,7 @@ def is_enough(scores: Sequence[float]) -> bool:
     Returns
     -------
     bool
-        True if the last two scores lie less than 0.001 above the best before them.
+        True if the last two scores are less than 0.001 above the best one before them.
 
     Examples
     --------

@@ -1,10 +1,9 @@
-"""Shares of small nodes, moved towards those of the nodes above them.
+"""Hierarchical shrinkage: pull the values of small nodes towards those of the nodes above.
 
-On the way from the root to a node every step from a parent of weight n to its child
-counts by ``n / (n + shrinkage)`` (hierarchical shrinkage). A fully grown tree answers
-0 or 1 in leaves of a few rows; where labels are noisy, the shares of larger nodes
-above them say more. The trees stay the same: only ``share`` and the constants of the
-leaves change, in closed form from numbers that every node has.
+On the path from the root to a node, every step from a parent of weight n to its child
+counts by ``n / (n + shrinkage)``. A fully grown tree outputs 0 or 1 in leaves of a few
+rows; if labels are noisy, the values of the larger nodes above them are better estimates.
+Splits stay the same: only ``value`` changes, in closed form from numbers that every node has.
 """
 
 from __future__ import annotations
@@ -23,31 +22,29 @@ STRENGTHS = (0.0, 1.0, 3.0, 10.0, 30.0, 100.0)  # what "auto" chooses from
 
 
 def shrink(forest: Forest, strength: float) -> Forest:
-    """Return the forest with its shares moved towards those of the nodes above.
+    """Return the forest with its values pulled towards those of the nodes above.
 
     Parameters
     ----------
     forest : Forest
-        A forest whose shares are those of the training rows.
+        A forest whose values are those of the training rows.
     strength : float
-        Weight of rows at which a step from parent to child counts half; 0 changes
+        Weight of a parent at which the step to its child counts half; 0 changes
         nothing.
 
     Returns
     -------
     Forest
-        The same trees; a root keeps its share, and all shares stay in [0, 1].
+        The same splits; roots keep their values, and all values stay in [0, 1].
     """
     if strength == 0.0:
         return forest
-    share = _core.shrink(forest, strength)
     arrays = {field.name: getattr(forest, field.name) for field in fields(Forest)}
-    threshold = np.where(forest.left < 0, share, forest.threshold)
-    return Forest._from_core({**arrays, "share": share, "threshold": threshold})
+    return Forest._from_core({**arrays, "value": _core.shrink(forest, strength)})
 
 
 def choose_strength(errors: Sequence[float] | Floats) -> float:
-    """Return the strength of least error, the least of equal ones.
+    """Return the strength with the lowest error, the smallest in a tie.
 
     Parameters
     ----------
@@ -67,14 +64,14 @@ def choose_strength(errors: Sequence[float] | Floats) -> float:
     return STRENGTHS[int(np.argmin(errors))]
 
 
-def measure_error(proba: Floats, code: NDArray[np.int32]) -> Floats:
+def measure_error(proba: Floats, y_encoded: NDArray[np.int32]) -> Floats:
     """Return the squared error of each row's probabilities.
 
     Parameters
     ----------
     proba : ndarray of shape (n_rows, n_classes)
         Probabilities.
-    code : ndarray of shape (n_rows,)
+    y_encoded : ndarray of shape (n_rows,)
         Class of each row.
 
     Returns
@@ -82,27 +79,27 @@ def measure_error(proba: Floats, code: NDArray[np.int32]) -> Floats:
     ndarray of shape (n_rows,)
         ``sum_k (p_k - [k is the class])**2``.
     """
-    own = proba[np.arange(len(code)), code]
+    own = proba[np.arange(len(y_encoded)), y_encoded]
     error: Floats = (proba**2).sum(axis=1) - own**2 + (1 - own) ** 2
     return error
 
 
 def extrapolate_error(
-    error: Sequence[Floats], n_voters: Sequence[Ints], n_members: int, weight: Floats
+    error: Sequence[Floats], n_voters: Sequence[Ints], n_estimators: int, weight: Floats
 ) -> float:
-    """Return the error that the votes of all members would have.
+    """Return the error that the votes of all estimators would have.
 
-    Only a fifth of the members or so vote on a row out of bag, and the fewer vote, the
-    more shrinkage looks useful. The error of v votes is that of infinitely many plus
-    a constant divided by v. The constant follows from the errors of two numbers of votes.
+    Only about a fifth of the estimators vote on a row out of bag, and the fewer vote, the
+    more useful shrinkage looks. The error of v votes is that of infinitely many plus a
+    constant divided by v. The errors at two numbers of votes give the constant.
 
     Parameters
     ----------
     error : two ndarrays of shape (n_rows,)
-        Squared errors of the rows with some of the voters, and with all of them.
+        Squared errors of the rows with some of the voters and with all of them.
     n_voters : two ndarrays of shape (n_rows,)
         Their numbers, at least one.
-    n_members : int
+    n_estimators : int
         Number of votes to extrapolate to.
     weight : ndarray of shape (n_rows,)
         How much each row counts.
@@ -110,7 +107,7 @@ def extrapolate_error(
     Returns
     -------
     float
-        Sum over the rows; a function of sums over the rows.
+        Sum over the rows.
 
     Examples
     --------
@@ -123,4 +120,4 @@ def extrapolate_error(
     few, every = (1 / count for count in n_voters)
     gap = float(weight @ (few - every))
     slope = float(weight @ (error[0] - error[1])) / gap if gap > 0 else 0.0
-    return float(weight @ error[1]) - max(slope, 0.0) * float(weight @ (every - 1 / n_members))
+    return float(weight @ error[1]) - max(slope, 0.0) * float(weight @ (every - 1 / n_estimators))

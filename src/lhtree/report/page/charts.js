@@ -1,5 +1,5 @@
-// Charts: tables with bars, which stay readable in any width and for screen readers, and
-// the distribution of a split.
+// Charts: tables with bars, which work at any width and for screen readers, and the
+// distribution of a split.
 
 // A bar from `start` to `end` on a scale from `low` to `high`, and a line at `zero`.
 function bar(start, end, low, high, kind, zero) {
@@ -53,7 +53,7 @@ function waterfall(caption, base, steps, vote) {
   const low = Math.min(0, ...ends);
   const high = Math.max(...ends, 1);
   const show = (value) => (value / 10000).toFixed(4).replace("-", MINUS);
-  const rows = [barRow("share in training", bar(0, base, low, high, "neutral"), show(base))];
+  const rows = [barRow("fraction in training", bar(0, base, low, high, "neutral"), show(base))];
   steps.forEach((step, i) => {
     const kind = step.value < 0 ? "down" : "up";
     const cell = bar(ends[i], ends[i + 1], low, high, kind);
@@ -63,43 +63,43 @@ function waterfall(caption, base, steps, vote) {
   return barTable(caption, ["feature", "", "adds"], rows);
 }
 
-// Rows along the projection: targets upwards, the rest downwards.
-function distribution(split, width, names) {
-  const [first, step, targets, rest] = split.histogram;
+// Rows along the projection: positive ones upwards, negative ones downwards.
+function distribution(split, width, name) {
+  const [first, step, positive, negative] = split.histogram;
   const height = 190;
   const middle = 86;
   const margin = 10;
-  const n = targets.length;
+  const n = positive.length;
   const last = first + step * n;
-  const most = Math.max(...targets, ...rest, 1);
+  const most = Math.max(...positive, ...negative, 1);
   const x = (value) => margin + ((width - 2 * margin) * (value - first)) / (last - first || 1);
   const clamp = (value) => Math.min(Math.max(value, margin + 14), width - margin - 14);
   const unit = (middle - 14) / most;
   const parts = [];
-  for (const [side, holds] of split.pure) {
+  for (const [side, kind] of split.pure) {
     const from = side === "left" ? margin : x(split.threshold);
     const to = side === "left" ? x(split.threshold) : width - margin;
-    parts.push(svg("rect", { x: from, y: 8, width: Math.max(to - from, 0), height: 2 * middle - 16, class: "pure " + holds }));
+    parts.push(svg("rect", { x: from, y: 8, width: Math.max(to - from, 0), height: 2 * middle - 16, class: "pure " + kind }));
   }
   for (let i = 0; i < n; i += 1) {
     const left = x(first + i * step);
     const size = x(first + (i + 1) * step) - left;
-    parts.push(svg("rect", { x: left, y: middle - unit * targets[i], width: size, height: unit * targets[i], class: "target" }));
-    parts.push(svg("rect", { x: left, y: middle, width: size, height: unit * rest[i], class: "rest" }));
+    parts.push(svg("rect", { x: left, y: middle - unit * positive[i], width: size, height: unit * positive[i], class: "positive" }));
+    parts.push(svg("rect", { x: left, y: middle, width: size, height: unit * negative[i], class: "negative" }));
   }
   parts.push(svg("line", { x1: margin, x2: width - margin, y1: middle, y2: middle, class: "axis" }));
   split.extremes.forEach((value, k) => {
     if (value < first - step || value > last + step) return;
     const [at, tip] = [x(value), k < 2 ? -7 : 7];
     const points = `${at},${middle} ${at - 5},${middle - tip} ${at + 5},${middle - tip}`;
-    parts.push(svg("polygon", { points, class: "mark " + (k < 2 ? "target" : "rest") }));
+    parts.push(svg("polygon", { points, class: "mark " + (k < 2 ? "positive" : "negative") }));
   });
   const cut = x(split.threshold);
   parts.push(svg("line", { x1: cut, x2: cut, y1: 4, y2: 2 * middle - 4, class: "cut" }));
   parts.push(svg("text", { x: clamp(cut), y: height - 4, "text-anchor": "middle" }, "c = " + number(split.threshold)));
   if (cut - margin > 90) parts.push(svg("text", { x: margin, y: height - 4 }, "← left"));
   if (width - margin - cut > 90) parts.push(svg("text", { x: width - margin, y: height - 4, "text-anchor": "end" }, "right →"));
-  const label = `${names.target}: ${count(sum(targets), "row")}; rest: ${count(sum(rest), "row")}; threshold ${number(split.threshold)}`;
+  const label = `${name}: ${count(sum(positive), "row")}; all other classes: ${count(sum(negative), "row")}; threshold ${number(split.threshold)}`;
   return svg("svg", { width, height, viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": label }, parts);
 }
 

@@ -24,7 +24,7 @@ function byId(id) {
   return document.getElementById(id);
 }
 
-// A name that may be broken after its separators.
+// A name that may break after its separators.
 function soft(name) {
   return name.split(/(?<=[_/:])/).flatMap((part, i) => (i ? [el("wbr"), part] : [part]));
 }
@@ -45,11 +45,11 @@ function signed(value, digits) {
   return (value < 0 ? MINUS : "+") + Math.abs(value).toFixed(digits);
 }
 
-function percent(share) {
-  if (share > 0 && share < 0.001) return "<0.1 %";
-  if (share < 1 && share > 0.999) return ">99.9 %";
-  const isRound = share === 0 || share === 1 || (share >= 0.0995 && share <= 0.9005);
-  return (100 * share).toFixed(isRound ? 0 : 1) + " %";
+function percent(fraction) {
+  if (fraction > 0 && fraction < 0.001) return "<0.1 %";
+  if (fraction < 1 && fraction > 0.999) return ">99.9 %";
+  const isRound = fraction === 0 || fraction === 1 || (fraction >= 0.0995 && fraction <= 0.9005);
+  return (100 * fraction).toFixed(isRound ? 0 : 1) + " %";
 }
 
 function count(n, noun) {

@@ -5,8 +5,8 @@ const viewer = TreeViewer(data, byId("tree"), byId("tree-detail"), byId("tree-co
 const why = WhyPage(data, byId("why-controls"), byId("why-box"));
 const pages = ["summary", "trees", "importances", "why"];
 
-// Without scripts the pages are parts of one, and their names anchors; with them, the
-// browser must not scroll to what is shown anyway.
+// Without scripts, the pages are sections of one page and their names are anchors. With
+// scripts, the browser must not scroll to the section, which is the only one shown.
 for (const each of pages) byId(each).id = "page-" + each;
 
 let hasTree = false;

@@ -1,12 +1,12 @@
-// The tree viewer: choose a class and a tree, open and close nodes, look into one.
+// The tree viewer: choose a class and a tree, open and close nodes, inspect one.
 
 const MOST_OPEN = 40; // nodes shown when a tree is first drawn
 
-const RULES = {
-  N1: "all rows left of c are targets",
-  N2: "all rows right of c are targets",
-  N3: "no row left of c is a target",
-  N4: "no row right of c is a target",
+const REASONS = {
+  N1: "in training, all rows left of c were positive",
+  N2: "in training, all rows right of c were positive",
+  N3: "in training, all rows left of c were negative",
+  N4: "in training, all rows right of c were negative",
   e: "c is the middle of the four extremes",
   gini: "c gives the least Gini impurity",
 };
@@ -20,6 +20,8 @@ function TreeViewer(data, box, detail, controls) {
   const isLeaf = (node) => tree.left[node] < 0;
 
   const parentOf = (node) => tree.parent[node];
+
+  const positiveClass = () => className(data.classes[tree.positive_class]);
 
   function show(number, node = 0) {
     tree = data.trees.find((each) => each.number === number);
@@ -42,7 +44,7 @@ function TreeViewer(data, box, detail, controls) {
 
   function draw() {
     items = new Map();
-    const label = `Tree ${tree.number}: ${className(data.classes[tree.target])} against the rest`;
+    const label = `Tree ${tree.number}: ${positiveClass()} against all other classes`;
     box.replaceChildren(el("ul", { role: "tree", "aria-label": label }, makeItem(0, 1, 1, 1)));
   }
 
@@ -81,18 +83,18 @@ function TreeViewer(data, box, detail, controls) {
 
   function nodeLabel(node, level) {
     const kind = isLeaf(node) ? "leaf" : "split";
-    return `${kind} ${node}, ${count(tree.n[node], "row")}, ${percent(tree.share[node])} ${className(data.classes[tree.target])}`;
+    return `${kind} ${node}, ${count(tree.n[node], "row")}, ${percent(tree.value[node])} ${positiveClass()}`;
   }
 
   function makeRow(node, position, level, leaf) {
-    const share = tree.share[node];
+    const value = tree.value[node];
     const side = level === 1 ? "" : position === 1 ? "< c " : "\u2265 c ";
     const twist = el("span", { class: "twist" }, leaf ? "" : open.has(node) ? "\u25be" : "\u25b8");
     const meter = svg(
       "svg",
       { viewBox: "0 0 100 10", preserveAspectRatio: "none", "aria-hidden": "true" },
-      svg("rect", { width: 100 * share, height: 10, class: "target" }),
-      svg("rect", { x: 100 * share, width: 100 * (1 - share), height: 10, class: "rest" }),
+      svg("rect", { width: 100 * value, height: 10, class: "positive" }),
+      svg("rect", { x: 100 * value, width: 100 * (1 - value), height: 10, class: "negative" }),
     );
     const strongest = !leaf && tree.terms[node][0].length ? data.columns[tree.terms[node][0][0]] : "";
     const text = strongest.length > 26 ? strongest.slice(0, 25) + "\u2026" : strongest;
@@ -103,7 +105,7 @@ function TreeViewer(data, box, detail, controls) {
       side ? el("span", { class: "faint" }, side) : null,
       el("span", leaf ? { class: "leaf-name" } : {}, (leaf ? "leaf " : "split ") + node),
       meter,
-      el("span", {}, percent(share)),
+      el("span", {}, percent(value)),
       el("span", { class: "faint" }, count(tree.n[node], "row") + (text ? " \u00b7 " + text : "")),
     );
   }
@@ -154,41 +156,41 @@ function TreeViewer(data, box, detail, controls) {
 
   function drawDetail() {
     const node = selected;
-    const target = className(data.classes[tree.target]);
-    const parts = isLeaf(node) ? describeLeaf(node, target) : describeSplit(node, target);
-    detail.replaceChildren(...parts, ...listRows(node));
+    const elements = isLeaf(node) ? describeLeaf(node) : describeSplit(node);
+    detail.replaceChildren(...elements, ...listRows(node));
   }
 
-  function describeSplit(node, target) {
-    const [threshold, rawThreshold, rule, extremes, pure, histogram] = tree.splits[node];
+  function describeSplit(node) {
+    const [threshold, rawThreshold, kind, extremes, pure, histogram] = tree.splits[node];
+    const name = positiveClass();
     const width = Math.max(Math.min(detail.clientWidth - 34, 620), 220);
-    const sides = pure.map(([side, holds]) => [side, holds ? "target" : "rest"]);
+    const sides = pure.map(([side, isPositive]) => [side, isPositive ? "positive" : "negative"]);
     const split = { threshold, extremes, histogram, pure: sides };
     return [
-      el("h3", {}, `Split ${node} of tree ${tree.number}: ${target} against the rest`),
-      el("p", {}, `${describeShare(node, target)} Rows with a weighted sum FS below c go left, the others right; ${RULES[rule]} (rule ${rule}).`),
+      el("h3", {}, `Split ${node} of tree ${tree.number}: ${name} against all other classes`),
+      el("p", {}, `${describeValue(node)} Rows with a weighted sum FS below c go left, the others right; ${REASONS[kind]} (${kind}).`),
       ...describeTerms(node, "Weights of FS"),
-      el("p", { class: "faint" }, `The threshold c is ${number(threshold)}. Weights and c are for standardised columns; for columns as they came, use the raw weights and ${number(rawThreshold)}.`),
+      el("p", { class: "faint" }, `The threshold c is ${number(threshold)}. Weights and c are for standardised columns; for raw columns, use the raw weights and ${number(rawThreshold)}.`),
       el("h3", {}, "Distribution of FS"),
-      el("figure", {}, distribution(split, width, { target }), el("figcaption", {}, key("target", target + " (upwards)"), key("rest", "rest (downwards)"), `Rows of this report's data that reach the split: ${count(sum(histogram[2]) + sum(histogram[3]), "row")}. Triangles: extremes in training${pure.length ? "; shaded: the side that was pure in training" : ""}.`)),
+      el("figure", {}, distribution(split, width, name), el("figcaption", {}, key("positive", `positive: ${name} (upwards)`), key("negative", "negative: all other classes (downwards)"), `Rows of this report's data that reach the split: ${count(sum(histogram[2]) + sum(histogram[3]), "row")}. Triangles: extremes in training${pure.length ? "; shaded: the side that was pure in training" : ""}.`)),
     ];
   }
 
-  function describeLeaf(node, target) {
+  function describeLeaf(node) {
     const hasSlopes = tree.terms[node][0].length > 0;
     return [
-      el("h3", {}, `Leaf ${node} of tree ${tree.number}: ${target} against the rest`),
-      el("p", {}, describeShare(node, target)),
-      el("p", {}, hasSlopes ? "The leaf answers this share plus the sum of slope times (value minus mean), cut to the range from 0 to 1." : "The leaf answers this share for every row."),
+      el("h3", {}, `Leaf ${node} of tree ${tree.number}: ${positiveClass()} against all other classes`),
+      el("p", {}, describeValue(node)),
+      el("p", {}, hasSlopes ? "The leaf outputs this fraction plus the sum of slope times (value minus mean), clipped to the range from 0 to 1." : "The leaf outputs this fraction for every row."),
       ...(hasSlopes ? describeTerms(node, "Slopes") : []),
     ];
   }
 
-  function describeShare(node, target) {
+  function describeValue(node) {
     const rows = count(tree.n[node], "training row");
-    const share = percent(tree.share[node]);
-    if (!data.isShrunk) return `${rows}, ${share} of them ${target}.`;
-    return `${rows}; share of ${target}: ${share}, after shrinkage towards the nodes above.`;
+    const fraction = percent(tree.value[node]);
+    if (!data.is_shrunk) return `${rows}, ${fraction} of them ${positiveClass()}.`;
+    return `${rows}; fraction of ${positiveClass()}: ${fraction}, after shrinkage towards the nodes above.`;
   }
 
   function describeTerms(node, caption) {
@@ -196,9 +198,9 @@ function TreeViewer(data, box, detail, controls) {
     const terms = columns.map((column, i) => ({
       name: data.columns[column],
       value: weights[i],
-      raw: weights[i] / data.deviation[column],
+      raw: weights[i] / data.std[column],
     }));
-    const note = nHidden ? `; ${nHidden.toLocaleString("en")} smaller ones are left out` : "";
+    const note = nHidden ? `; ${nHidden.toLocaleString("en")} smaller ones are not shown` : "";
     return [signedBars(caption + note, terms)];
   }
 
@@ -255,12 +257,12 @@ function TreeViewer(data, box, detail, controls) {
 }
 
 function fillControls(data, controls, show, openAll) {
-  const targets = [...new Set(data.trees.map((tree) => tree.target))].sort((a, b) => a - b);
-  const choose = el("select", { id: "tree-class" }, targets.map((k) => el("option", { value: k }, data.classes[k])));
+  const classes = [...new Set(data.trees.map((tree) => tree.positive_class))].sort((a, b) => a - b);
+  const choose = el("select", { id: "tree-class" }, classes.map((k) => el("option", { value: k }, data.classes[k])));
   const which = el("select", { id: "tree-number" });
-  const list = (target) => {
-    const trees = data.trees.filter((tree) => tree.target === target);
-    which.replaceChildren(...trees.map((tree) => el("option", { value: tree.number }, `${tree.number} (member ${tree.member}, ${count(tree.left.length, "node")})`)));
+  const list = (positiveClass) => {
+    const trees = data.trees.filter((tree) => tree.positive_class === positiveClass);
+    which.replaceChildren(...trees.map((tree) => el("option", { value: tree.number }, `${tree.number} (estimator ${tree.estimator}, ${count(tree.left.length, "node")})`)));
   };
   choose.addEventListener("change", () => {
     list(Number(choose.value));
@@ -273,11 +275,11 @@ function fillControls(data, controls, show, openAll) {
     el("button", { type: "button", onclick: () => openAll(true) }, "Expand all"),
     el("button", { type: "button", onclick: () => openAll(false) }, "Collapse all"),
   );
-  list(targets[0]);
+  list(classes[0]);
   controls.goTo = (number) => {
     const tree = data.trees.find((each) => each.number === number);
-    choose.value = String(tree.target);
-    list(tree.target);
+    choose.value = String(tree.positive_class);
+    list(tree.positive_class);
     which.value = String(number);
   };
 }

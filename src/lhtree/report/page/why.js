@@ -1,4 +1,4 @@
-// Why the model answers as it does for one row, and what would change its answer.
+// What leads to the prediction for one row, and what would change it.
 
 function WhyPage(data, controls, box) {
   const rows = new Map(data.rows.map((row) => [row.number, row]));
@@ -8,8 +8,8 @@ function WhyPage(data, controls, box) {
   const forth = el("button", { type: "button", onclick: () => step(1) }, "Next row \u2192");
 
   function describeRow(row) {
-    const [truth, answer] = [data.classes[row.true], data.classes[row.predicted]];
-    return row.true === row.predicted ? `row ${row.number}: ${truth}` : `row ${row.number}: ${truth} \u2717 predicted ${answer}`;
+    const [truth, predicted] = [data.classes[row.true], data.classes[row.predicted]];
+    return row.true === row.predicted ? `row ${row.number}: ${truth}` : `row ${row.number}: ${truth} \u2717 predicted ${predicted}`;
   }
 
   function step(by) {
@@ -53,36 +53,35 @@ function WhyPage(data, controls, box) {
     const [base, features, values, nOther, other, vote] = row.why[k];
     const steps = features.map((j, i) => ({ name: row.values[j], value: values[i] }));
     if (nOther) steps.push({ name: count(nOther, "other feature"), value: other });
-    const target = className(data.classes[k]);
+    const label = className(data.classes[k]);
     return el(
       "div",
       { id: "contributions" },
-      el("h3", {}, `What adds up to the vote for ${target}`),
-      waterfall(`From the share of ${target} in training to the vote for it; every number is added to the one above.`, base, steps, vote),
+      el("h3", {}, `What adds up to the vote for ${label}`),
+      waterfall(`From the fraction of ${label} in training to the vote for it; each number is added to those above.`, base, steps, vote),
     );
   }
 
   function probabilities(row) {
     const order = data.classes.map((_, k) => k).sort((a, b) => row.proba[b] - row.proba[a]).slice(0, 12);
     const lines = order.map((k) => barRow(data.classes[k], bar(0, row.proba[k], 0, 1, "neutral"), row.proba[k].toFixed(4), k === row.predicted));
-    const left = data.classes.length - order.length;
-    const note = left ? ` ${count(left, "less probable class").replace("classs", "classes")} left out.` : "";
-    return el("div", {}, el("h3", {}, "Probabilities"), barTable(data.probabilityNote + note, ["class", "", ""], lines));
+    const nHidden = data.classes.length - order.length;
+    const note = nHidden ? ` ${nHidden} less probable ${nHidden === 1 ? "class is" : "classes are"} not shown.` : "";
+    return el("div", {}, el("h3", {}, "Probabilities"), barTable(data.probability_note + note, ["class", "", ""], lines));
   }
 
   function counterfactual(row) {
     const found = row.counterfactual;
-    const title = el("h3", {}, "Nearest other answer");
-    if (!found) return el("div", {}, title, el("p", {}, "Not looked for: see what was left out on the summary page."));
+    const title = el("h3", {}, "Nearest counterfactual");
     if (found.predicted === null) return el("div", { id: "counterfactual" }, title, el("p", {}, found.message));
     const lines = found.changes.map(([name, from, to]) => el("tr", {}, el("th", { scope: "row" }, soft(name)), el("td", {}, from), el("td", {}, to)));
-    const rest = found.n_other ? ` ${count(found.n_other, "smaller change")} left out of the table.` : "";
+    const note = found.n_other ? ` ${count(found.n_other, "smaller change")} not shown in the table.` : "";
     return el(
       "div",
       { id: "counterfactual" },
       title,
-      el("p", {}, "With these changes the prediction becomes ", el("b", {}, className(data.classes[found.predicted])), ". ", found.message, rest),
-      el("div", { class: "scroll" }, el("table", {}, el("thead", {}, el("tr", {}, el("th", { class: "text", scope: "col" }, "feature"), el("th", { scope: "col" }, "is"), el("th", { scope: "col" }, "would be"))), el("tbody", {}, lines))),
+      el("p", {}, "With these changes the prediction becomes ", el("b", {}, className(data.classes[found.predicted])), ". ", found.message, note),
+      el("div", { class: "scroll" }, el("table", {}, el("thead", {}, el("tr", {}, el("th", { class: "text", scope: "col" }, "feature"), el("th", { scope: "col" }, "now"), el("th", { scope: "col" }, "would be"))), el("tbody", {}, lines))),
     );
   }
 

@@ -1,0 +1,175 @@
+"""Descriptions that estimators share: one text for each parameter and attribute."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from textwrap import indent
+
+PARAMETERS = {
+    "n_estimators": """int, "auto" or None
+    Number of estimators (t in the paper); each has one tree per class. None: the size of
+    the table decides: 100 while rows times columns times trees per estimator stay below
+    1.5 million, beyond that 150 million divided by that product, but at least 15. "auto":
+    `fit` adds estimators, 20 at a time, until two batches in a row raise the out-of-bag
+    accuracy by less than 0.001; `beta` then follows van der Corput's sequence.""",
+    "max_estimators": """int
+    Largest number of estimators with n_estimators="auto".""",
+    "preset": """{"accurate", "paper"}
+    What "auto" stands for below. "accurate": contrast="fisher", criterion="gini",
+    max_features of twice the square root of the number of columns (at most 128),
+    axis_splits=True, n_hyperplanes=3, shrinkage chosen by out-of-bag votes. "paper":
+    contrast="mean", criterion="purity", max_features=1.0, axis_splits=False,
+    n_hyperplanes=1, shrinkage=0.""",
+    "contrast": """{"mean", "standardized", "fisher"}
+    How the weights of a split are computed. "mean": the difference of the class
+    means, SD, as in the paper. "standardized": SD divided by the variance in the
+    node. "fisher": Fisher's direction with a shrunken within-class covariance; its
+    cost grows with the square of the number of columns.""",
+    "criterion": """{"purity", "gini"}
+    How the threshold of a split is chosen. "purity" cuts off the largest pure group of
+    rows, as in the paper. "gini" takes the cut with the lowest Gini impurity and ignores
+    `gamma`.""",
+    "axis_splits": """bool or "auto"
+    Whether to try each column that a node draws (see `max_features`) as a split of its
+    own, as random forests do.""",
+    "n_hyperplanes": """int or "auto"
+    Number of hyperplanes to try in each node: the first over all columns that it draws,
+    the second and third over one half of them each, then quarters, and so on. The
+    candidate with the lowest Gini impurity splits the node.""",
+    "alpha": """float
+    A feature takes part in a split only if its variance in the node is above `alpha`
+    (α in the paper), in the units of the trees (see `standardize`).""",
+    "beta": """float
+    Smallest weight of a feature in a split, from 0 to 1 (β in the paper): a feature
+    stays if the gap between its class means is at least `beta` times the widest
+    gap. 0 keeps all features, 1 only the strongest.""",
+    "gamma": """float
+    Smallest pure group, in rows, that a split may cut off (γ in the paper). If every
+    pure group is smaller, the split goes through the middle of the four extremes.""",
+    "min_samples_split": """int or float
+    Nodes with fewer rows are leaves (min_samples in the paper). A float is a
+    fraction of the training rows.""",
+    "max_depth": """int
+    Maximum number of splits on a path (d in the paper's O(mnd)); None for no limit.""",
+    "min_weight_fraction_leaf": """float
+    Smallest fraction of the total weight on each side of a split. A leaf in which one
+    class has less is constant.""",
+    "min_samples_leaf": """int or float
+    Smallest number of rows on each side of a split, counted by weight; a float is a
+    fraction of the training rows. If the pure group is too small, the split goes through
+    the middle; a Gini cut is the best of those allowed.""",
+    "max_leaf_nodes": """int
+    Maximum number of leaves of each tree. The splits that lower the Gini impurity most
+    stay, each after its parent. None for no limit.""",
+    "ccp_alpha": """float
+    Complexity parameter of minimal cost-complexity pruning, as in scikit-learn: each
+    tree loses its weakest links until the next cut would raise the Gini impurity by
+    more than `ccp_alpha` per leaf saved.""",
+    "max_samples": """float or int
+    Rows that each estimator draws (the forest rate in the paper): a fraction or a
+    number of the rows with positive weight; None for all.""",
+    "bootstrap": """bool
+    Whether to draw rows with replacement.""",
+    "max_features": """float, int, "sqrt", "log2", "auto" or None
+    Columns to draw at each node, as in scikit-learn; columns that do not vary in the
+    node are skipped.""",
+    "max_features_per_tree": """float, int, "sqrt", "log2" or None
+    Columns to draw once for each tree (the paper's feature subsets).""",
+    "shrinkage": """float or "auto"
+    How strongly to pull the values of small nodes towards those of the nodes above
+    them: a step from a parent of n rows to its child counts n / (n + shrinkage). 0
+    changes nothing. "auto" with preset="accurate": whichever of 0, 1, 3, 10, 30, 100
+    gives the out-of-bag probabilities the lowest squared error (0 if every row is
+    drawn). A warm start keeps the shrinkage of its first fit.""",
+    "voting": """{"membership", "margin"}
+    "membership": the vote for a class is the mean membership over its trees. "margin":
+    memberships are weighted by the distance to the nearest hyperplane on the path, as
+    in the program that the authors published.""",
+    "standardize": """bool
+    Whether to grow on (x - mean) / std of each column, as the paper does for all data
+    sets except MNIST. The difference of means depends on the units of the columns:
+    without standardising, columns with large numbers dominate.""",
+    "categorical_features": """"from_dtype", array-like of bool, int or str, or None
+    Columns that hold categories: a mask, positions or names; "from_dtype" takes the
+    columns of categories and text of a frame, None takes none. Each category becomes an
+    indicator, 0 or 1. With ``contrast="mean"`` indicators are not standardised: their
+    contrast is the fraction of the category among the positive rows minus that among the
+    negative rows. A category that is missing, or unknown at prediction, sets no indicator
+    to 1.""",
+    "max_categories": """int or None
+    Maximum number of indicators of a column: if it has more categories, the rarest
+    share one. None for no limit.""",
+    "class_weight": """dict or "balanced"
+    Factor on the weight of each class; "balanced" gives all classes the same
+    total weight.""",
+    "calibration": """{"oob"} or None
+    Whether to calibrate probabilities. "oob" makes the probability of a class
+    proportional to (score + offset) ** exponent; the offset is half a vote, the exponent
+    minimises the log-loss of the out-of-bag votes. Labels do not change.""",
+    "oob_score": """bool or callable
+    Whether to score the forest on out-of-bag rows; a callable
+    ``metric(y_true, y_pred)`` replaces the accuracy.""",
+    "warm_start": """bool
+    Whether the next `fit` keeps the estimators already grown and adds to them. New
+    estimators take the beta schedule of the new `n_estimators` at their index.""",
+    "n_jobs": """int
+    Number of threads. None uses all cores available to the process, but only one inside
+    a joblib or Dask worker; -1 uses all cores. It never changes the result.""",
+    "random_state": """int, RandomState instance or None
+    Seed for drawing rows and columns.""",
+    "verbose": """int
+    Whether to print progress on standard error.""",
+    "row_limit": """int
+    One worker finishes each node with at most this many rows; None derives the limit
+    from the memory of the workers.""",
+}
+
+ATTRIBUTES = """classes_ : ndarray of shape (n_classes,)
+    Class labels.
+n_classes_ : int
+    Number of classes.
+forest_ : lhtree.Forest
+    The trees as flat arrays.
+feature_importances_ : ndarray of shape (n_features,)
+    How strongly the splits rely on each feature.
+n_features_in_ : int
+    Number of columns seen in `fit`.
+feature_names_in_ : ndarray of shape (`n_features_in_`,)
+    Their names, where `X` had string names.
+columns_ : lhtree.data.columns.Columns
+    How the columns of `X` are encoded for the trees.
+column_names_ : list of str
+    Names of the columns that the trees see; an indicator reads ``column=value``.
+column_source_ : ndarray of int64
+    Position in `X` of the column behind each of them."""
+
+
+def describe(**own: str) -> Callable[[type], type]:
+    """Return a decorator that fills "{parameters}" and "{attributes}" in a class docstring.
+
+    Parameters
+    ----------
+    **own : str
+        Descriptions that replace the shared ones.
+    """
+
+    def fill(cls: type) -> type:
+        if cls.__doc__:  # python -OO has none
+            texts = PARAMETERS | own
+            listed = "\n".join(
+                _describe_parameter(name, parameter.default, texts[name])
+                for name, parameter in inspect.signature(cls).parameters.items()
+            )
+            text = inspect.cleandoc(cls.__doc__)
+            text = text.replace("{parameters}", listed).replace("{attributes}", ATTRIBUTES)
+            cls.__doc__ = indent(text, "    ").strip() + "\n    "
+        return cls
+
+    return fill
+
+
+def _describe_parameter(name: str, default: object, text: str) -> str:
+    kind, _, rest = text.partition("\n")
+    shown = f'"{default}"' if isinstance(default, str) else repr(default)
+    return f"{name} : {kind}, default={shown}\n{rest}"

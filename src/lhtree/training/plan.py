@@ -1,0 +1,58 @@
+"""What the core should grow: one frozen record with every number resolved."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+NO_MAX_DEPTH = np.iinfo(np.int64).max
+CONTRASTS = ("mean", "standardized", "fisher")
+CRITERIA = ("purity", "gini")
+
+
+class Draw(NamedTuple):
+    """How each estimator draws its rows from those of positive weight."""
+
+    n_rows: int
+    n_draws: int
+    bootstrap: bool
+
+    @property
+    def has_out_of_bag(self) -> bool:
+        """Whether an estimator may leave a row undrawn."""
+        return self.bootstrap or self.n_draws < self.n_rows
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Which estimators to grow, and how.
+
+    Estimators ``first_estimator``, ``first_estimator + 1``, ... get one ``beta`` each, and
+    one tree per entry of ``positive_class``. Draws depend only on ``seed`` and on the
+    numbers of estimator, class, row and column.
+    """
+
+    n_classes: int
+    positive_class: tuple[int, ...]
+    beta: tuple[float, ...]
+    n_draws: int  # rows drawn per estimator
+    seed: int = 0
+    first_estimator: int = 0
+    bootstrap: bool = False
+    balance: bool = False  # equal class weights within each estimator's rows
+    alpha: float = 0.0
+    gamma: float = 2.0
+    min_samples_split: float = 2.0
+    max_depth: int = NO_MAX_DEPTH
+    min_weight_fraction_leaf: float = 0.0
+    min_samples_leaf: float = 0.0  # smallest weight on a side of a split; 0: any
+    max_leaf_nodes: int = 0  # 0: no limit
+    ccp_alpha: float = 0.0
+    contrast: int = 0  # index into CONTRASTS
+    criterion: int = 0  # index into CRITERIA
+    n_columns: int = 0  # columns drawn at each node; 0: all
+    axis_splits: bool = False  # whether to try each of them alone
+    n_hyperplanes: int = 1  # to try in each node: over all of them, halves, quarters, ...
+    n_columns_per_tree: int = 0  # columns drawn per tree; 0: all
