@@ -2,14 +2,14 @@
 
 Usage::
 
-    python tools/mutate.py                     # all bugs; takes minutes
-    python tools/mutate.py --only 'gini-*'     # those whose name fits; may be repeated
-    python tools/mutate.py --list
+    python tools/mutate.py                     # all bugs of tools/mutations.py
+    python tools/mutate.py --only 'file-*'     # those whose name fits; may be repeated
+    python tools/mutate.py --list              # their names, and whether their texts occur
 
 Run it in the environment of a development build (see CONTRIBUTING.md). Everything
 happens in a temporary folder: neither the sources nor the installation change. A bug
 that no test notices is printed as SURVIVED: then a test is missing, or the bug changes
-nothing that matters and another one should stand in its place.
+nothing that matters and another one should replace it.
 """
 
 import argparse
@@ -29,12 +29,10 @@ from dataclasses import dataclass
 from fnmatch import fnmatch
 from pathlib import Path
 
-from mutations import MUTATIONS
-from mutations.mutation import Mutation
+from mutations import MUTATIONS, Mutation
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 SOURCES = ("native", "src", "tests", "CMakeLists.txt", "pyproject.toml")
-SUFFIXES = (".cpp", ".hpp", ".py")
 SECONDS_PER_TEST = 120  # a bug may make a tree grow without end
 SECONDS_PER_RUN = 900
 BYTES_OF_MEMORY = 8 << 30
@@ -80,7 +78,7 @@ def run(command: Sequence[str | Path]) -> None:
 
 
 def make_copy(folder: Path) -> Copy:
-    """Copy the sources, configure their build, and set up an environment for tests."""
+    """Copy the sources and set up an environment for tests."""
     copy = Copy(folder)
     for name in SOURCES:
         path, to = REPOSITORY / name, copy.sources / name
@@ -88,13 +86,6 @@ def make_copy(folder: Path) -> Copy:
             shutil.copytree(path, to, ignore=shutil.ignore_patterns("__pycache__", "*.so"))
         else:
             shutil.copy(path, to)
-    nanobind = subprocess.check_output(
-        [sys.executable, "-m", "nanobind", "--cmake_dir"], text=True
-    )
-    options = [f"-DPython_EXECUTABLE={sys.executable}", f"-Dnanobind_DIR={nanobind.strip()}"]
-    # No build type: that of releases optimises more than these few runs repay.
-    options += ["-DCMAKE_BUILD_TYPE=", "-DCMAKE_CXX_FLAGS=-O1 -DNDEBUG"]
-    run(["cmake", *options, "-S", copy.sources, "-B", copy.build])
     make_environment(copy)
     return copy
 
@@ -108,6 +99,24 @@ def make_environment(copy: Copy) -> None:
     paths = [copy.sources / "src", *(path for path in sys.path if path.endswith("-packages"))]
     (packages / "mutate.pth").write_text("\n".join(map(str, paths)), encoding="utf-8")
     (packages / "mutate_profile.py").write_text(PROFILE, encoding="utf-8")
+
+
+def use_installed_core(copy: Copy) -> None:
+    """Put the extension module of this environment into the copied package."""
+    code = "import lhtree._core; print(lhtree._core.__file__)"
+    core = subprocess.check_output([sys.executable, "-c", code], text=True).strip()
+    shutil.copy(core, copy.sources / "src" / "lhtree")
+
+
+def configure_build(copy: Copy) -> None:
+    """Set up the folder in which `build_core` compiles."""
+    nanobind = subprocess.check_output(
+        [sys.executable, "-m", "nanobind", "--cmake_dir"], text=True
+    )
+    options = [f"-DPython_EXECUTABLE={sys.executable}", f"-Dnanobind_DIR={nanobind.strip()}"]
+    # No build type: that of releases optimises more than these few runs repay.
+    options += ["-DCMAKE_BUILD_TYPE=", "-DCMAKE_CXX_FLAGS=-O1 -DNDEBUG"]
+    run(["cmake", *options, "-S", copy.sources, "-B", copy.build])
 
 
 def build_core(copy: Copy) -> None:
@@ -128,15 +137,12 @@ def limit_memory() -> None:
 
 def find_failure(copy: Copy, tests: Sequence[str]) -> str | None:
     """Run tests and return what failed first, or None if all pass."""
-    folder = copy.sources / "tests"
-    existing = [
-        str(path.relative_to(copy.sources)) for name in tests for path in folder.rglob(name)
-    ]
+    files = [f"tests/{name}" for name in tests]
     options = ["-x", "-q", "-p", "mutate_profile", "-p", "no:cacheprovider", "--tb=no"]
     options.append(f"--timeout={SECONDS_PER_TEST}")
     try:
         done = subprocess.run(
-            [copy.python, "-m", "pytest", *options, *existing],
+            [copy.python, "-m", "pytest", *options, *files],
             cwd=copy.sources,
             env={**os.environ, "HYPOTHESIS_PROFILE": "mutate", "PYTHONDONTWRITEBYTECODE": "1"},
             stdout=subprocess.PIPE,
@@ -159,28 +165,33 @@ def find_failure(copy: Copy, tests: Sequence[str]) -> str | None:
     return failed[1]
 
 
-def find_file(root: Path, mutation: Mutation) -> Path:
-    """Return the file to change; exit unless the text stands exactly once in the folder."""
-    texts = {path: path.read_text(encoding="utf-8") for path in find_sources(root, mutation)}
-    found = [path for path, text in texts.items() if mutation.old in text]
-    if len(found) != 1 or texts[found[0]].count(mutation.old) != 1:
-        n_times = sum(text.count(mutation.old) for text in texts.values())
-        sys.exit(
-            f"{mutation.name}: {mutation.folder} has {mutation.old!r} {n_times} times instead of "
-            "once; change the mutation."
-        )
-    return found[0]
+def describe_problem(root: Path, mutation: Mutation) -> str | None:
+    """Return why a bug cannot be planted or caught; None if it can."""
+    path = root / mutation.path
+    if not path.is_file():
+        return f"{mutation.path} does not exist"
+    n_times = path.read_text(encoding="utf-8").count(mutation.old)
+    if n_times != 1:
+        return f"{mutation.path} has {mutation.old!r} {n_times} times instead of once"
+    missing = [name for name in mutation.tests if not (root / "tests" / name).is_file()]
+    return f"tests/{missing[0]} does not exist" if missing else None
 
 
-def find_sources(root: Path, mutation: Mutation) -> list[Path]:
-    """Return the files in which a mutation may stand."""
-    return [path for path in (root / mutation.folder).rglob("*") if path.suffix in SUFFIXES]
+def refuse_problems(mutations: Sequence[Mutation]) -> None:
+    """Exit with one line for each bug that no longer matches the sources."""
+    problems = [
+        f"{mutation.name}: {problem}."
+        for mutation in mutations
+        if (problem := describe_problem(REPOSITORY, mutation))
+    ]
+    if problems:
+        sys.exit("\n".join([*problems, "Change these bugs in tools/mutations.py."]))
 
 
 @contextmanager
 def planted(copy: Copy, mutation: Mutation) -> Iterator[None]:
     """Have the bug in the copied sources for a while."""
-    path = find_file(copy.sources, mutation)
+    path = copy.sources / mutation.path
     text = path.read_text(encoding="utf-8")
     path.write_text(text.replace(mutation.old, mutation.new), encoding="utf-8")
     try:
@@ -193,7 +204,7 @@ def examine(copy: Copy, mutation: Mutation) -> bool:
     """Plant one bug, print what notices it, and return whether anything does."""
     start = time.monotonic()
     with planted(copy, mutation):
-        if mutation.folder == "native":
+        if mutation.is_native:
             build_core(copy)
         failure = find_failure(copy, mutation.tests)
     verdict = "SURVIVED" if failure is None else f"caught by {failure}"
@@ -209,8 +220,8 @@ def choose_mutations(patterns: Sequence[str]) -> list[Mutation]:
     chosen = [known[name] for name in known if any(fnmatch(name, part) for part in patterns)]
     if not chosen:
         sys.exit(f"No mutation fits {' or '.join(patterns)}; --list names them all.")
-    # They run with the core as it is, which the first build leaves behind.
-    return sorted(chosen, key=lambda mutation: mutation.folder == "native")
+    # They run with the core as it is, before any bug is compiled into it.
+    return sorted(chosen, key=lambda mutation: mutation.is_native)
 
 
 def main() -> None:
@@ -221,15 +232,18 @@ def main() -> None:
     arguments = parser.parse_args()
     mutations = choose_mutations(arguments.only or ["*"])
     if arguments.list:
-        print(*(f"{mutation.name:28} {mutation.folder}" for mutation in mutations), sep="\n")
+        print(*(f"{mutation.name:28} {mutation.path}" for mutation in mutations), sep="\n")
+    refuse_problems(mutations)
+    if arguments.list:
         return
-    for mutation in mutations:
-        find_file(REPOSITORY, mutation)
     # The environment's own CMake, also if the environment is not activated.
     os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     with tempfile.TemporaryDirectory() as folder:
         copy = make_copy(Path(folder))
-        build_core(copy)
+        use_installed_core(copy)
+        if any(mutation.is_native for mutation in mutations):
+            configure_build(copy)
+            build_core(copy)
         tests = list(dict.fromkeys(test for mutation in mutations for test in mutation.tests))
         if failure := find_failure(copy, tests):
             sys.exit(f"{failure} fails without any bug planted.")

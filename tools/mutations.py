@@ -1,0 +1,192 @@
+# ruff: noqa: E501
+"""The bugs that tools/mutate.py plants: about sixty that users would notice."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import chain
+
+
+@dataclass(frozen=True)
+class Mutation:
+    """One bug: `old`, which must occur exactly once in the file `path`, becomes `new`."""
+
+    name: str
+    path: str
+    old: str
+    new: str
+    tests: tuple[str, ...]  # files below tests/, of which one must fail
+
+    @property
+    def is_native(self) -> bool:
+        """Whether the core must be built again."""
+        return self.path.startswith("native/")
+
+
+def plant(*tests: str, **bugs: tuple[str, str, str]) -> list[Mutation]:
+    """Return bugs that the same tests must catch, from (path, old, new) by name."""
+    return [
+        Mutation(
+            name.replace("_", "-"),
+            path if path.startswith("native/") else f"src/lhtree/{path}",
+            old,
+            new,
+            tests,
+        )
+        for name, (path, old, new) in bugs.items()
+    ]
+
+
+# fmt: off
+DATA = (
+    plant(
+        "data/test_columns.py",
+        category_unknown=("data/columns.py", "slots.get(value, -1) for", "slots.get(value, 0) for"),
+        category_missing=("data/columns.py", "in values] + [-1]", "in values] + [0]"),
+        category_weight=("data/columns.py", "None if weight is None else weight[is_present]", "None"),
+        indicator_scaled=("training/local.py", "if not standardize_indicators:", "if False:"),
+    ),
+    plant(
+        "data/test_sparse.py",
+        sparse_zeros=("data/sparse.py", "+ rest * mean**2", ""),
+        sparse_lanes=("data/sparse.py", "(gap - 1) % LANES + 1", "1"),
+    ),
+    plant(
+        "data/test_weights.py", "estimators/test_classifier.py",
+        weights_of_absent_rows=("data/weights.py", "/ len(positive)", "/ len(weight)"),
+        weights_of_classes=("data/weights.py", "np.count_nonzero(total) * total", "total"),
+    ),
+    plant(
+        "attacks/test_bad_input.py", "estimators/test_missing.py", "attacks/test_malformed_input.py",
+        overflow=("estimators/fit.py", "    backend.check_overflow(backend.weight_sum)\n", ""),
+        masked_value=("data/validation.py", "is object else np.nan", "is object else 0"),
+        sparse_index=("data/sparse.py", "yield high < length,", "yield True,"),
+    ),
+)
+
+FIT = (
+    plant(
+        "estimators/test_params.py", "estimators/test_classifier.py",
+        draws_cut_off=("estimators/params.py", "round(float(value) * n_rows)", "int(value * n_rows)"),
+        min_samples_cut_off=("estimators/params.py", "math.ceil(value * n_rows)", "int(value * n_rows)"),
+        max_features_of_wide=("estimators/params.py", "min(n_features, MOST_DRAWN, ", "min(n_features, "),
+        warm_start_seed=("estimators/fit.py", "params.draw_seed() if old is None else old.seed", "params.draw_seed()"),
+        failed_fit=("estimators/base.py", "vars(estimator).update(before)", "pass"),
+    ),
+    plant(
+        "estimators/test_threads.py",
+        nested_threads=("estimators/params.py", "if backend.nesting_level or _is_dask_task():", "if False:"),
+    ),
+    plant(
+        "estimators/test_small_trees.py",
+        leaf_limit=("estimators/params.py", "self.max_leaf_nodes - 1]", "self.max_leaf_nodes - 2]"),
+    ),
+    plant(
+        "training/test_ensemble_size.py",
+        batches_of_any_gain=("training/ensemble_size.py", "max(before) + LEAST_GAIN", "max(before)"),
+    ),
+    plant(
+        "training/test_shrinkage.py",
+        shrinkage_worst=("training/shrinkage.py", "np.argmin(errors)", "np.argmax(errors)"),
+        shrinkage_of_all_votes=("training/local.py", "bits[n_estimators or len(bits) :] = 0", "pass"),
+        shrinkage_steps=("native/old/shrink.hpp", "factor = weight / (weight", "factor = 0.5 * weight / (weight"),
+    ),
+    plant(
+        "training/test_calibration.py",
+        calibration_vote=("training/out_of_bag.py", "calibration.HALF_VOTE / self.voting", "2 * calibration.HALF_VOTE / self.voting"),
+        calibration_unused=("model/prediction.py", "keepdims=True)) ** exponent", "keepdims=True))"),
+    ),
+    plant(
+        "training/test_out_of_bag.py", "training/test_backend.py", "data/test_weights.py",
+        out_of_bag_rows=("data/table.py", "self.look_up_numbers(np.flatnonzero(is_known))", "np.flatnonzero(is_known)"),
+    ),
+)
+
+PREDICTION = plant(
+    "estimators/test_classifier.py",
+    tie_of_two=("model/prediction.py", "[-distance[:, 1],", "[distance[:, 1],"),
+    tie_far_away=("model/prediction.py", "signed_distance < 0, 1 / (1 + size)", "signed_distance < 0, 1 - size / (1 + size)"),
+    margin_of_first_class=("model/prediction.py", "complement if self.by_margin else", ""),
+)
+
+PERSIST = (
+    plant(
+        "persist/test_persist.py", "persist/test_damaged_files.py",
+        file_digest=("persist/container.py", "digest.update(whole[end:])", "pass"),
+        file_newer=("persist/state.py", "if number > FORMAT:", "if False:"),
+        file_labels=("persist/state.py", "np.all(labels[:-1] < labels[1:])", "True"),
+        file_attribute=("persist/state.py", "    if unknown:", "    if False:"),
+        file_link=("files.py", "Path(os.path.realpath(path))", "Path(path)"),
+        file_draft=("files.py", "            draft.unlink(missing_ok=True)\n            raise", "            raise"),
+    ),
+)
+
+EXPLAIN = (
+    plant(
+        "explain/test_contributions.py",
+        contributions_of_two=("explain/contributions.py", "contribution[:, 0] = -contribution[:, 1]", "contribution[:, 0] = contribution[:, 1]"),
+        contribution_center=("native/old/explain.cpp", "row[column] - parts.center[k];", "row[column];"),
+    ),
+    plant(
+        "explain/test_splits.py",
+        split_threshold=("explain/splits.py", "forest.threshold[split] + shift", "forest.threshold[split] - shift"),
+    ),
+    plant(
+        "explain/test_importances.py",
+        importances_of_two=("explain/importances.py", "importance[0] = importance[1]", "pass"),
+    ),
+    plant(
+        "explain/test_rules.py", "export/test_text.py",
+        rule_side=("explain/wording.py", 'comparison = ">=" if is_right else "<"', 'comparison = "<" if is_right else ">="'),
+    ),
+    plant(
+        "explain/counterfactuals/test_cell_search.py", "explain/counterfactuals/test_problem.py",
+        "explain/counterfactuals/test_nearest.py", "explain/counterfactuals/test_polytope.py",
+        change_unit=("explain/counterfactuals/polytope.py", "residual[:-1] / residual[-1] * unit", "residual[:-1] / residual[-1]"),
+        change_integer=("explain/counterfactuals/problem.py", "np.where(self.is_integer, np.round(raw), raw)", "raw"),
+        change_threshold=("explain/counterfactuals/hyperplanes.py", "weight @ center - tree.threshold[node]", "weight @ center"),
+    ),
+)
+
+EXPORT = (
+    plant(
+        "export/test_export.py",
+        onnx_left=("export/onnx.py", 'graph.add("Less", score, threshold)', 'graph.add("LessOrEqual", score, threshold)'),
+        onnx_missing=("export/onnx.py", 'graph.add("IsNaN", values), center, values)', 'graph.add("IsNaN", values), graph.constant(0.0), values)'),
+        onnx_tie=("export/onnx.py", 'graph.add("Neg", distance), distance', "distance, distance"),
+        c_left=("export/c.py", "!(score < threshold)", "!(score <= threshold)"),
+        c_lanes=("export/c.py", "sum[j % 8] += {prefix}_weight[k] * (z[j]", "sum[k % 8] += {prefix}_weight[k] * (z[j]"),
+        c_missing=("export/c.py", ": {prefix}_center[k])", ": 0.0)"),
+        sql_left=("export/sql.py", "WHEN w.gap < 0e0 THEN", "WHEN w.gap <= 0e0 THEN"),
+        sql_missing=("export/sql.py", "COALESCE(r.z{j}, n.c{j})", "COALESCE(r.z{j}, 0e0)"),
+    ),
+)
+
+DASK = plant(
+    "dask/test_merging.py", "dask/test_backend.py", "dask/test_estimators.py",
+    cluster_order=("dask/merging.py", "other.merged(part) if number % 2 else", "other.merged(part) if number % 2 == 0 else"),
+    cluster_keys=("dask/rounds.py", "make_child_key(node.key, bool(side))", "make_child_key(node.key, False)"),
+    cluster_origin=("dask/rounds.py", "np.where(use == SUM_ANEW, -node.end[::2], node.origin)", "node.origin"),
+    cluster_ties=("dask/cuts.py", "(np.diff(hyperplane) != 0) | (np.diff(score) != 0)", "True"),
+    cluster_refused=("dask/estimators.py", "        self._check_refused()\n", ""),
+)
+
+CORE = (
+    plant(
+        "native/test_tree.py", "estimators/test_missing.py",
+        sums_of_larger_child=("native/old/statistics.hpp", "whole.square[j] -= part.square[j];\n  }", "}"),
+        sums_missing=("native/old/statistics.hpp", "has_missing() ? present_rest[j] : weight_rest", "weight_rest"),
+        contrast_sign=("native/old/contrast.hpp", "std::max(strongest, std::abs(value))", "std::max(strongest, value)"),
+        contrast_ridge=("native/old/contrast.hpp", "x + ridge", "x"),
+        threshold_gamma=("native/old/threshold.hpp", "largest >= gamma", "largest > gamma"),
+        threshold_middle=("native/old/threshold.hpp", "target.min / 4 + target.max / 4", "target.min / 4 + target.min / 4"),
+        threshold_gini=("native/old/gini_cutter.hpp", "find_lowest(least_impurity + same_impurity)", "find_lowest(least_impurity)"),
+        draw_rows=("native/old/random.hpp", "(counter + 1) *", "counter *"),
+        walker_side=("native/old/score_kernels.cpp", "is_left = score[k] < threshold", "is_left = score[k] <= threshold"),
+        walker_clip=("native/old/walker.hpp", "share : std::clamp(share + line, 0.0, 1.0)", "share : share + line"),
+        walker_missing=("native/old/projection_kernels.cpp", "(offset == offset ? offset : 0.0));", "offset);"),
+    ),
+)
+# fmt: on
+
+MUTATIONS = tuple(chain(*DATA, *FIT, PREDICTION, *PERSIST, *EXPLAIN, *EXPORT, DASK, *CORE))
