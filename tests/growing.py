@@ -32,7 +32,7 @@ def make_plan(params, n_rows, **changes):
         criterion=CRITERIA.index(params.criterion),
         axis_splits=params.axis_splits,
         n_hyperplanes=params.n_hyperplanes,
-        n_columns=params.n_columns or 0,
+        max_features=params.n_columns or 0,
     )
     return replace(plan, **changes)
 

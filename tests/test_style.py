@@ -67,8 +67,9 @@ def read_rooms():
     table = page[page.index("| room |") : page.index("\n\n", page.index("| room |"))]
     rows = [row.split("|")[1:4] for row in table.splitlines()[2:]]
     return {
-        re.findall(r"`(\w+)/?`", room)[0]: re.findall(r"`(\w+)/?`", modules)
+        name: re.findall(r"`(\w+)/?`", modules)
         for room, _, modules in rows
+        for name in re.findall(r"`(\w+)/?`", room)
     }
 
 

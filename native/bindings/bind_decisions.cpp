@@ -9,11 +9,14 @@
 
 namespace lhtree {
 namespace {
+namespace python {  // apart from the functions of the same names that they call
 
 // ---- draws -------------------------------------------------------------------
 
-std::pair<std::uint64_t, std::uint32_t> draw_limit(std::uint64_t seed, std::uint64_t estimator,
-                                                   std::uint32_t n_rows, std::uint32_t n_draws) {
+std::pair<std::uint64_t, std::uint32_t> compute_draw_limit(std::uint64_t seed,
+                                                           std::uint64_t estimator,
+                                                           std::uint32_t n_rows,
+                                                           std::uint32_t n_draws) {
   demand(0 < n_draws && n_draws < n_rows, "n_draws must lie between 0 and n_rows");
   const DrawLimit limit = run_pass([&] {
     return find_draw_limit(member_key(seed, estimator), n_rows, n_draws, StopFlag{false});
@@ -22,10 +25,10 @@ std::pair<std::uint64_t, std::uint32_t> draw_limit(std::uint64_t seed, std::uint
 }
 
 /// How often each of the rows first ... first + n - 1 is drawn.
-Output<std::uint32_t, 1> draw_part(std::uint64_t seed, std::uint64_t estimator, std::uint32_t first,
-                                   std::uint32_t n, std::uint32_t n_rows, std::uint32_t n_draws,
-                                   bool bootstrap, std::uint64_t limit_hash,
-                                   std::uint32_t limit_row) {
+Output<std::uint32_t, 1> draw_partition(std::uint64_t seed, std::uint64_t estimator,
+                                        std::uint32_t first, std::uint32_t n, std::uint32_t n_rows,
+                                        std::uint32_t n_draws, bool bootstrap,
+                                        std::uint64_t limit_hash, std::uint32_t limit_row) {
   std::vector<std::uint32_t> count = run_pass([&] {
     const std::uint64_t key = member_key(seed, estimator);
     std::vector<std::uint32_t> count(n, bootstrap || n_draws < n_rows ? 0 : 1);
@@ -44,7 +47,7 @@ Output<std::uint32_t, 1> draw_part(std::uint64_t seed, std::uint64_t estimator, 
   return to_numpy(std::move(count));
 }
 
-std::uint64_t find_tree_key(std::uint64_t seed, std::uint64_t estimator,
+std::uint64_t make_tree_key(std::uint64_t seed, std::uint64_t estimator,
                             std::uint64_t positive_class) {
   return tree_key(member_key(seed, estimator), positive_class);
 }
@@ -58,42 +61,43 @@ nb::tuple to_tuple(const Terms& terms) {
 }
 
 std::vector<PlaneColumn> read_columns(const Ints& column, const Doubles& origin, const Doubles& sum,
-                                      double weight_target, double weight_rest) {
+                                      double positive_weight, double negative_weight) {
   demand(origin.size() == column.size() && sum.size() >= 3 * column.size(),
          "the sums do not fit the columns");
   std::vector<PlaneColumn> columns;
   for (std::size_t i = 0; i < column.size(); ++i)
-    columns.push_back({column(i), ColumnMoments{weight_target, weight_rest, origin(i), sum(3 * i),
-                                                sum(3 * i + 1), sum(3 * i + 2)}});
+    columns.push_back({column(i), ColumnMoments{positive_weight, negative_weight, origin(i),
+                                                sum(3 * i), sum(3 * i + 1), sum(3 * i + 2)}});
   return columns;
 }
 
-Output<std::int32_t, 1> tree_columns(std::uint64_t key, std::int64_t n_columns,
-                                     std::int64_t n_kept) {
-  return to_numpy(list_tree_columns(key, n_columns, n_kept));
+Output<std::int32_t, 1> list_tree_columns(std::uint64_t key, std::int64_t n_columns,
+                                          std::int64_t n_kept) {
+  return to_numpy(lhtree::list_tree_columns(key, n_columns, n_kept));
 }
 
 Output<std::int32_t, 1> draw_columns(std::uint64_t key, const Ints& column, std::size_t n) {
   return to_numpy(list_draws(key, {column.data(), column.data() + column.size()}, n));
 }
 
-Output<std::int8_t, 1> judge_columns(const Ints& column, const Doubles& origin, const Doubles& sum,
-                                     const Doubles& end, double weight_target, double weight_rest,
-                                     double alpha) {
+Output<std::int8_t, 1> classify_columns(const Ints& column, const Doubles& origin,
+                                        const Doubles& sum, const Doubles& end,
+                                        double positive_weight, double negative_weight,
+                                        double alpha) {
   demand(end.size() == 2 * column.size(), "the ends do not fit the columns");
   std::vector<std::int8_t> use;
-  const auto columns = read_columns(column, origin, sum, weight_target, weight_rest);
+  const auto columns = read_columns(column, origin, sum, positive_weight, negative_weight);
   for (std::size_t i = 0; i < columns.size(); ++i)
     use.push_back(static_cast<std::int8_t>(
         judge_column(columns[i].moments, Extremes{-end(2 * i), end(2 * i + 1)}, alpha)));
   return to_numpy(std::move(use));
 }
 
-nb::list planes(nb::handle plan, double beta, const Ints& column, const Doubles& origin,
-                const Doubles& sum, double weight_target, double weight_rest) {
+nb::list make_hyperplanes(nb::handle plan, double beta, const Ints& column, const Doubles& origin,
+                          const Doubles& sum, double positive_weight, double negative_weight) {
   Rules rules = read_rules(plan);
   rules.beta = beta;
-  const auto drawn = read_columns(column, origin, sum, weight_target, weight_rest);
+  const auto drawn = read_columns(column, origin, sum, positive_weight, negative_weight);
   const std::size_t p = drawn.size();
   std::vector<double> product;
   if (rules.contrast == Contrast::fisher && rules.n_planes > 0) {
@@ -110,15 +114,16 @@ nb::list planes(nb::handle plan, double beta, const Ints& column, const Doubles&
   return result;
 }
 
-nb::tuple leaf(const Ints& column, const Doubles& origin, const Doubles& sum, double weight_target,
-               double weight_rest) {
+nb::tuple make_leaf(const Ints& column, const Doubles& origin, const Doubles& sum,
+                    double positive_weight, double negative_weight) {
   Terms terms;
-  for (const PlaneColumn& part : read_columns(column, origin, sum, weight_target, weight_rest))
+  for (const PlaneColumn& part :
+       read_columns(column, origin, sum, positive_weight, negative_weight))
     add_slope(terms, part.feature, part.moments);
   return to_tuple(terms);
 }
 
-double norm(const Ints& feature, const Doubles& weight) {
+double compute_norm(const Ints& feature, const Doubles& weight) {
   demand(feature.size() == weight.size(), "feature and weight differ in length");
   Terms terms;
   for (std::size_t k = 0; k < feature.size(); ++k) terms.add(feature(k), weight(k), 0.0, 0.0);
@@ -151,19 +156,19 @@ nb::object to_object(const ChosenCut& cut) {
                         to_numpy(std::vector(left)));
 }
 
-Output<std::uint8_t, 1> open_segments(const Input<double, 2>& count, const Input<double, 2>& end,
-                                      const Longs& start, const Doubles& whole,
-                                      bool compares_forms) {
+Output<std::uint8_t, 1> list_open_bins(const Input<double, 2>& count, const Input<double, 2>& end,
+                                       const Longs& start, const Doubles& whole,
+                                       bool compares_forms) {
   demand(whole.size() == 4, "whole must have four entries");
   return to_numpy(find_open(read_segments(count, end, start), to_vector(start),
                             read_count(whole.data()), compares_forms));
 }
 
-nb::object gini_cut(const Input<double, 2>& count, const Input<double, 2>& end, const Longs& start,
-                    const Doubles& whole, double min_weight) {
+nb::object choose_gini_cut(const Input<double, 2>& count, const Input<double, 2>& end,
+                           const Longs& start, const Doubles& whole, double min_weight) {
   demand(whole.size() == 4, "whole must have four entries");
-  return to_object(choose_gini_cut(read_segments(count, end, start), to_vector(start),
-                                   read_count(whole.data()), min_weight));
+  return to_object(lhtree::choose_gini_cut(read_segments(count, end, start), to_vector(start),
+                                           read_count(whole.data()), min_weight));
 }
 
 /// Ends as merged: lower ones negated; targets, then rest.
@@ -171,17 +176,17 @@ FormEnds read_ends(const Input<double, 2>& end, std::size_t f) {
   return {{-end(f, 0), end(f, 1)}, {-end(f, 2), end(f, 3)}};
 }
 
-Output<double, 1> pure_cuts(const Input<double, 2>& end) {
+Output<double, 1> list_pure_cuts(const Input<double, 2>& end) {
   demand(end.shape(1) == 4, "end must have four columns");
   const StandardArithmetic standard;
   std::vector<double> cuts;
   for (std::size_t f = 0; f < end.shape(0); ++f)
-    for (const double value : list_pure_cuts(read_ends(end, f))) cuts.push_back(value);
+    for (const double value : lhtree::list_pure_cuts(read_ends(end, f))) cuts.push_back(value);
   return to_numpy(std::move(cuts));
 }
 
-nb::object pure_cut(const Input<double, 2>& end, const Input<double, 2>& left, const Doubles& whole,
-                    double gamma, double min_weight) {
+nb::object choose_pure_cut(const Input<double, 2>& end, const Input<double, 2>& left,
+                           const Doubles& whole, double gamma, double min_weight) {
   demand(whole.size() == 4 && end.shape(1) == 4 && left.shape(1) == 4 &&
              left.shape(0) == end.shape(0) * n_pure_cuts,
          "the counts do not fit together");
@@ -190,33 +195,36 @@ nb::object pure_cut(const Input<double, 2>& end, const Input<double, 2>& left, c
   std::vector<Count> counts;
   for (std::size_t f = 0; f < end.shape(0); ++f) ends.push_back(read_ends(end, f));
   for (std::size_t i = 0; i < left.shape(0); ++i) counts.push_back(read_count(left.data() + 4 * i));
-  return to_object(choose_pure_cut(ends, counts, read_count(whole.data()), gamma, min_weight));
+  return to_object(
+      lhtree::choose_pure_cut(ends, counts, read_count(whole.data()), gamma, min_weight));
 }
 
+}  // namespace python
 }  // namespace
 
 void bind_decisions(nb::module_& m) {
-  m.def("compute_draw_limit", &draw_limit, "seed"_a, "estimator"_a, "n_rows"_a, "n_draws"_a);
-  m.def("draw_partition", &draw_part, "seed"_a, "estimator"_a, "first"_a, "n"_a, "n_rows"_a,
-        "n_draws"_a, "bootstrap"_a, "limit_hash"_a, "limit_row"_a);
-  m.def("make_tree_key", &find_tree_key, "seed"_a, "estimator"_a, "positive_class"_a);
+  m.def("compute_draw_limit", &python::compute_draw_limit, "seed"_a, "estimator"_a, "n_rows"_a,
+        "n_draws"_a);
+  m.def("draw_partition", &python::draw_partition, "seed"_a, "estimator"_a, "first"_a, "n"_a,
+        "n_rows"_a, "n_draws"_a, "bootstrap"_a, "limit_hash"_a, "limit_row"_a);
+  m.def("make_tree_key", &python::make_tree_key, "seed"_a, "estimator"_a, "positive_class"_a);
   m.def("make_child_key", &child_key, "key"_a, "is_right"_a);
-  m.def("list_tree_columns", &tree_columns, "key"_a, "n_columns"_a, "n_kept"_a);
-  m.def("draw_columns", &draw_columns, "key"_a, "column"_a.noconvert(), "n"_a);
-  m.def("classify_columns", &judge_columns, "column"_a.noconvert(), "origin"_a.noconvert(),
-        "sum"_a.noconvert(), "end"_a.noconvert(), "positive_weight"_a, "negative_weight"_a,
-        "alpha"_a);
-  m.def("make_hyperplanes", &planes, "plan"_a, "beta"_a, "column"_a.noconvert(),
+  m.def("list_tree_columns", &python::list_tree_columns, "key"_a, "n_columns"_a, "n_kept"_a);
+  m.def("draw_columns", &python::draw_columns, "key"_a, "column"_a.noconvert(), "n"_a);
+  m.def("classify_columns", &python::classify_columns, "column"_a.noconvert(),
+        "origin"_a.noconvert(), "sum"_a.noconvert(), "end"_a.noconvert(), "positive_weight"_a,
+        "negative_weight"_a, "alpha"_a);
+  m.def("make_hyperplanes", &python::make_hyperplanes, "plan"_a, "beta"_a, "column"_a.noconvert(),
         "origin"_a.noconvert(), "sum"_a.noconvert(), "positive_weight"_a, "negative_weight"_a);
-  m.def("make_leaf", &leaf, "column"_a.noconvert(), "origin"_a.noconvert(), "sum"_a.noconvert(),
-        "positive_weight"_a, "negative_weight"_a);
-  m.def("compute_norm", &norm, "feature"_a.noconvert(), "weight"_a.noconvert());
-  m.def("list_open_bins", &open_segments, "count"_a.noconvert(), "end"_a.noconvert(),
+  m.def("make_leaf", &python::make_leaf, "column"_a.noconvert(), "origin"_a.noconvert(),
+        "sum"_a.noconvert(), "positive_weight"_a, "negative_weight"_a);
+  m.def("compute_norm", &python::compute_norm, "feature"_a.noconvert(), "weight"_a.noconvert());
+  m.def("list_open_bins", &python::list_open_bins, "count"_a.noconvert(), "end"_a.noconvert(),
         "start"_a.noconvert(), "whole"_a.noconvert(), "compares_hyperplanes"_a);
-  m.def("choose_gini_cut", &gini_cut, "count"_a.noconvert(), "end"_a.noconvert(),
+  m.def("choose_gini_cut", &python::choose_gini_cut, "count"_a.noconvert(), "end"_a.noconvert(),
         "start"_a.noconvert(), "whole"_a.noconvert(), "min_weight"_a);
-  m.def("list_pure_cuts", &pure_cuts, "end"_a.noconvert());
-  m.def("choose_pure_cut", &pure_cut, "end"_a.noconvert(), "left"_a.noconvert(),
+  m.def("list_pure_cuts", &python::list_pure_cuts, "end"_a.noconvert());
+  m.def("choose_pure_cut", &python::choose_pure_cut, "end"_a.noconvert(), "left"_a.noconvert(),
         "whole"_a.noconvert(), "gamma"_a, "min_weight"_a);
 }
 

@@ -176,15 +176,15 @@ TwoArrays below(const AnyOrder<T>& X, const Scale& scale, nb::handle state, nb::
 
 template <class T>
 nb::tuple split(const AnyOrder<T>& X, const Scale& scale, nb::handle state, nb::handle hyperplanes,
-                nb::handle fates_object) {
+                nb::handle updates_object) {
   const Projected<T> part(X, scale, state, hyperplanes);
-  const auto threshold = get_array<double>(fates_object, "threshold");
-  const auto stays = get_array<std::uint8_t>(fates_object, "stays");
-  const auto keeps = get_array<std::uint8_t>(fates_object, "keeps");
+  const auto threshold = get_array<double>(updates_object, "threshold");
+  const auto stays = get_array<std::uint8_t>(updates_object, "stays");
+  const auto keeps = get_array<std::uint8_t>(updates_object, "keeps");
   const std::size_t n_nodes = part.state.n_nodes();
   demand(stays.size() == n_nodes && keeps.size() == 2 * n_nodes &&
              threshold.size() == part.n_hyperplanes(),
-         "the fates do not fit the nodes");
+         "the updates do not fit the nodes");
   std::vector<std::int64_t> form(n_nodes, -1);
   for (std::size_t f = 0; f < part.n_hyperplanes(); ++f)
     form[part.hyperplanes.node(f)] = static_cast<std::int64_t>(f);
@@ -217,7 +217,7 @@ void bind_for(nb::module_& m) {
   m.def("count_bins", &bins<T>, X, scale, "state"_a, "hyperplanes"_a, "segments"_a);
   m.def("list_scores", &scores<T>, X, scale, "state"_a, "hyperplanes"_a, "segments"_a);
   m.def("sum_below", &below<T>, X, scale, "state"_a, "hyperplanes"_a, "threshold"_a.noconvert());
-  m.def("split_nodes", &split<T>, X, scale, "state"_a, "hyperplanes"_a, "fates"_a);
+  m.def("split_nodes", &split<T>, X, scale, "state"_a, "hyperplanes"_a, "updates"_a);
   m.def("sum_columns", &columns<T>, X, "origin"_a.noconvert(), "unit"_a.noconvert(),
         "row"_a.noconvert(), "weight"_a.noconvert().none());
 }

@@ -26,8 +26,8 @@ inline Rules read_rules(nb::handle plan) {
   read_field(plan, "min_samples_leaf", rules.min_samples_leaf);
   read_field(plan, "max_leaf_nodes", rules.max_leaf_nodes);
   read_field(plan, "ccp_alpha", rules.ccp_alpha);
-  read_field(plan, "n_columns", rules.n_columns);
-  read_field(plan, "n_columns_per_tree", rules.n_columns_per_tree);
+  read_field(plan, "max_features", rules.n_columns);
+  read_field(plan, "max_features_per_tree", rules.n_columns_per_tree);
   return rules;
 }
 

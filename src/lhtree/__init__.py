@@ -9,7 +9,7 @@ from lhtree.model.tree import Tree
 from lhtree.model.validation import check_forest
 from lhtree.persist import load, save
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = [
     "Forest",

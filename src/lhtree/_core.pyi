@@ -88,12 +88,12 @@ Longs = NDArray[np.int64]
 Ints = NDArray[np.int32]
 Terms = tuple[Ints, Floats, Floats, Floats]  # feature, weight, center, std
 ChosenCut = tuple[int, float, int, Floats]  # hyperplane, threshold, its kind, count on the left
-# Records of `lhtree.dask.passes`, as the tuples that they are.
+# Records of `lhtree.dask.tasks`, as the tuples that they are.
 State = tuple[Positions, Floats | None, Longs, Longs]
 Request = tuple[Longs, Ints, Floats, bool]
 Hyperplanes = tuple[Longs, Longs, Ints, Floats]
 Segments = tuple[Longs, Floats, Floats, Longs, bool]
-Fates = tuple[Floats, NDArray[np.uint8], NDArray[np.uint8]]
+NodeUpdates = tuple[Floats, NDArray[np.uint8], NDArray[np.uint8]]
 Branches = tuple[NDArray[np.uint64], NDArray[np.uint64], Longs, Floats, Floats]
 
 def measure_nodes(
@@ -109,7 +109,7 @@ def sum_below(
     X: AnyRows, scale: Scale, state: State, hyperplanes: Hyperplanes, threshold: Floats
 ) -> tuple[Floats, Floats]: ...
 def split_nodes(
-    X: AnyRows, scale: Scale, state: State, hyperplanes: Hyperplanes, fates: Fates
+    X: AnyRows, scale: Scale, state: State, hyperplanes: Hyperplanes, updates: NodeUpdates
 ) -> tuple[Positions, Floats | None, Longs, Longs]: ...
 def sum_columns(
     X: AnyRows, origin: Floats, unit: Floats, row: Positions, weight: Floats | None

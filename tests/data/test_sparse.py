@@ -199,7 +199,7 @@ def test_predictions_of_wide_rows_read_the_columns_that_trees_use(monkeypatch, v
 @given(st.sets(st.integers(0, 200), min_size=1))
 def test_places_of_columns_keep_order_and_lane(columns):
     column = np.array(sorted(columns))
-    place = sparse.place_columns(column)
+    place = sparse.renumber_columns(column)
     assert_array_equal(place % 8, column % 8)
     assert (np.diff(place) > 0).all()
     assert (place <= column).all()

@@ -9,6 +9,7 @@ from sklearn.datasets import load_iris, make_blobs
 import reference
 from forests import assert_same_model
 from lhtree import LHForestClassifier, LHTClassifier
+from lhtree.data.weights import resolve_sample_weight
 
 
 def test_a_weight_of_zero_is_an_absent_row(blobs):
@@ -19,6 +20,11 @@ def test_a_weight_of_zero_is_an_absent_row(blobs):
         a = clone(model).fit(X, y, sample_weight=weight)
         b = clone(model).fit(X[weight > 0], y[weight > 0])
         assert_same_model(a, b)
+
+
+def test_the_mean_of_the_positive_weights_is_one():
+    weight = resolve_sample_weight(np.array([0.0, 1.5, 4.5, 0.0]), 4)
+    assert_array_equal(weight, [0.0, 0.5, 1.5, 0.0])
 
 
 def test_a_class_of_weight_zero_is_absent():

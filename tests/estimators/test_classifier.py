@@ -159,6 +159,13 @@ def test_an_offset_of_1e8_changes_nothing():
         assert_array_equal(a.n_samples, b.n_samples)
 
 
+def test_warm_start_draws_with_the_seed_of_the_first_fit(blobs):
+    model = LHForestClassifier(2, warm_start=True, random_state=np.random.RandomState(3))
+    plain = LHForestClassifier(4, random_state=np.random.RandomState(3)).fit(*blobs)
+    model.fit(*blobs).set_params(n_estimators=4).fit(*blobs)
+    assert_array_equal(model.forest_.n_samples, plain.forest_.n_samples)
+
+
 def test_warm_start_keeps_old_estimators_and_adds_new_ones(blobs):
     X, y = blobs
     model = LHForestClassifier(3, beta=0.6, warm_start=True, oob_score=True, random_state=0)

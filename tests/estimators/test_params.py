@@ -6,7 +6,13 @@ from dataclasses import FrozenInstanceError, fields
 import pytest
 
 from lhtree import LHForestClassifier, LHTClassifier
-from lhtree.estimators.params import RENAMED, Params
+from lhtree.estimators.params import (
+    RENAMED,
+    Params,
+    count_columns,
+    count_draws,
+    count_min_samples,
+)
 from lhtree.training.plan import CONTRASTS, CRITERIA, Draw
 
 FOREST_ONLY = sorted(set(LHForestClassifier().get_params()) - set(LHTClassifier().get_params()))
@@ -129,8 +135,23 @@ def test_params_resolve_to_the_plan_of_the_core():
     assert CRITERIA[plan.criterion] == "gini"
     assert CONTRASTS[plan.contrast] == "standardized"
     assert (plan.axis_splits, plan.n_hyperplanes) == (True, 5)
-    assert (plan.n_columns, plan.n_columns_per_tree) == (5, 3)
+    assert (plan.max_features, plan.max_features_per_tree) == (5, 3)
     assert (plan.max_leaf_nodes, plan.max_depth) == (4, 3)  # a path has fewer splits than leaves
     assert (plan.min_samples_split, plan.min_samples_leaf) == (8, 0)
     assert (plan.positive_class, plan.n_classes, plan.seed) == ((0, 1, 2), 3, 9)
     assert (plan.n_draws, plan.bootstrap) == (64, True)
+
+
+def test_fractions_of_rows_and_columns_become_numbers():
+    assert count_draws(0.7, 5, bootstrap=False) == 4  # 3.5 rounds to even
+    assert count_draws(0.1, 4, bootstrap=False) == 1  # at least one
+    assert count_min_samples(0.15, 50, least=2) == 8  # a split needs at least 7.5 rows
+    assert count_min_samples(0.01, 50, least=2) == 2
+    assert count_columns("max_features", 0.5, 7) == 3
+    assert [count_columns("max_features", "auto", n) for n in (1, 9, 10**6)] == [1, 6, 128]
+
+
+@pytest.mark.parametrize("value", ["equal", 3, [1, 2], "balanced_subsample"])
+def test_class_weight_is_checked_before_the_table_is_read(value):
+    with pytest.raises(ValueError, match="class_weight must be None, a dict"):
+        Params.read(LHTClassifier(class_weight=value))

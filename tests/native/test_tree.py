@@ -321,7 +321,7 @@ def test_draws_are_the_references():
         plan = make_plan(
             reference.Params(n_columns=3), 50, n_classes=3, positive_class=(0, 1, 2),
             beta=(0.0, 0.3), n_draws=35, seed=7, first_estimator=4, bootstrap=bootstrap,
-            n_columns_per_tree=5,
+            max_features_per_tree=5,
         )  # fmt: skip
         forest = grow_forest(Z, y_encoded, None, plan, n_threads=2)
         for number, tree in enumerate(forest):

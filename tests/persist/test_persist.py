@@ -21,8 +21,8 @@ from sklearn.metrics import balanced_accuracy_score
 import corruption
 import lhtree
 from lhtree import LHForestClassifier, LHTClassifier, load, save
+from lhtree.files import write_atomically
 from lhtree.persist import values
-from lhtree.persist.files import write_atomically
 
 MODELS = {
     "tree": LHTClassifier(),

@@ -16,7 +16,7 @@ from sklearn.exceptions import NotFittedError
 import lhtree.report
 from lhtree import LHForestClassifier, LHTClassifier
 from lhtree.explain import explain_rows, nearest_counterfactual, split_view
-from lhtree.explain.values import describe_values
+from lhtree.explain.row_text import describe_values
 from lhtree.report import write_report
 from lhtree.report.metrics import Predictions, compute_metrics
 from lhtree.report.render import _format_percent

@@ -11,9 +11,9 @@ from lhtree.training import ensemble_size
 
 
 def test_the_size_of_the_table_decides_the_number_of_estimators(three_classes):
-    assert ensemble_size.count_estimators(1_500_000, 1, 1) == 100
-    assert ensemble_size.count_estimators(200_000, 2, 5) == 75
-    assert ensemble_size.count_estimators(10**9, 1, 1) == 15
+    assert ensemble_size.choose_n_estimators(1_500_000, 1, 1) == 100
+    assert ensemble_size.choose_n_estimators(200_000, 2, 5) == 75
+    assert ensemble_size.choose_n_estimators(10**9, 1, 1) == 15
     model = LHForestClassifier(random_state=0).fit(*three_classes)
     assert model.n_estimators is None
     assert model.n_estimators_ == 100

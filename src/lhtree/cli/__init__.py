@@ -1,7 +1,7 @@
 """The command ``lhtree``.
 
 Each command has a module that parses, calls and prints. :mod:`lhtree.cli.tables` reads and
-writes files, :mod:`lhtree.cli.outputs` keeps a command from overwriting its inputs, and
+writes files, :mod:`lhtree.cli.overwrite` keeps a command from overwriting its inputs, and
 :mod:`lhtree.cli.screen` prints.
 """
 

@@ -17,7 +17,7 @@ from sklearn.model_selection import train_test_split
 
 from lhtree import LHForestClassifier, LHTClassifier
 from lhtree.cli.screen import AsJson, Examples, get_console, print_json
-from lhtree.persist.files import write_atomically
+from lhtree.files import write_atomically
 
 N_SPLITS = 10
 TEST_SIZE = 0.2
@@ -210,7 +210,7 @@ EXAMPLES = Examples("lhtree demo", "lhtree demo --csv wine.csv")
 def demo(
     csv: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Only write the Wine data to this file."),
+        typer.Option(metavar="FILE", help="Write the Wine data to this CSV file and exit."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:

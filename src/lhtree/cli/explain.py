@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 
 from lhtree.cli.models import ModelFile, iterate_rows, load_model
-from lhtree.cli.outputs import keep_inputs
+from lhtree.cli.overwrite import keep_inputs
 from lhtree.cli.screen import AsJson, Examples, add_row, get_console, make_table, print_json
 from lhtree.cli.tables import DataFile, DataFormat, Source, ZeroBased
 from lhtree.explain import explain_rows, nearest_counterfactual
@@ -54,8 +54,8 @@ def read_row(model: Any, source: Source, number: int) -> Any:
     n_before = 0
     for rows in iterate_rows(model, source):
         if number < n_before + rows.shape[0]:
-            place = slice(number - n_before, number - n_before + 1)
-            return rows.iloc[place] if hasattr(rows, "iloc") else rows[place]
+            part = slice(number - n_before, number - n_before + 1)
+            return rows.iloc[part] if hasattr(rows, "iloc") else rows[part]
         n_before += rows.shape[0]
     raise typer.BadParameter(
         f"--row {number} is not in {source}: its {n_before} rows are numbered from 0."

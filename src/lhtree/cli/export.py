@@ -9,9 +9,9 @@ from typing import Annotated, Any
 import typer
 
 from lhtree.cli.models import ModelFile, load_model
-from lhtree.cli.outputs import keep_inputs
+from lhtree.cli.overwrite import keep_inputs
 from lhtree.cli.screen import AsJson, Examples, print_json
-from lhtree.persist.files import write_atomically
+from lhtree.files import write_atomically
 
 EXAMPLES = Examples(
     "lhtree export wine.safetensors --text",
@@ -31,7 +31,8 @@ def export(
         bool, typer.Option("--graphviz", help="Graph in DOT, the language of Graphviz.")
     ] = False,
     output: Annotated[
-        Path | None, typer.Option("-o", "--output", metavar="FILE", help="Default: stdout.")
+        Path | None,
+        typer.Option("-o", "--output", metavar="FILE", help="Default: standard output."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:

@@ -17,7 +17,7 @@ from sklearn.model_selection import StratifiedKFold
 import lhtree
 from lhtree import LHForestClassifier, LHTClassifier
 from lhtree.cli.models import check_rows, check_target, read_labelled, score, split_target
-from lhtree.cli.outputs import keep_inputs
+from lhtree.cli.overwrite import keep_inputs
 from lhtree.cli.screen import (
     AsJson,
     Examples,
@@ -77,7 +77,7 @@ def fit(
     ] = None,
     drop: Annotated[
         list[str] | None,
-        typer.Option(metavar="COLUMN", help="Do not use this column; repeatable."),
+        typer.Option(metavar="COLUMN", help="Ignore this column; repeatable."),
     ] = None,
     weight: Annotated[
         str | None, typer.Option(metavar="COLUMN", help="Column of the rows' weights.")

@@ -8,9 +8,10 @@ import numpy as np
 from rich.console import Console
 
 from lhtree.cli.models import ModelFile, load_model
-from lhtree.cli.outputs import keep_inputs
+from lhtree.cli.overwrite import keep_inputs
 from lhtree.cli.screen import AsJson, Examples, add_row, get_console, make_table, print_json
-from lhtree.explain.model_view import list_feature_names
+from lhtree.data.reading import name_features
+from lhtree.data.validation import join_few
 
 EXAMPLES = Examples("lhtree info wine.safetensors")
 N_STRONGEST = 10
@@ -30,7 +31,7 @@ def info(model: ModelFile, as_json: AsJson = False) -> None:
 def describe(model: Any) -> dict[str, Any]:
     """Return the parameters, classes, size and strongest features of a model."""
     default = type(model)().get_params()
-    all_names = list_feature_names(model)
+    all_names = name_features(model)
     feature, own = np.unique(model.column_source_, return_inverse=True)  # those the trees see
     names = [all_names[j] for j in feature]
     importance = np.bincount(own, model.forest_.compute_importances())
@@ -51,9 +52,7 @@ def describe(model: Any) -> dict[str, Any]:
 def print_facts(facts: dict[str, Any], console: Console) -> None:
     """Print the facts as tables."""
     table = make_table("", facts["model"])
-    classes = ", ".join(map(str, facts["classes"][:10]))
-    more = f" and {len(facts['classes']) - 10} more" if len(facts["classes"]) > 10 else ""
-    add_row(table, "classes", classes + more)
+    add_row(table, "classes", join_few(facts["classes"], 10))
     add_row(table, "features", len(facts["features"]))
     add_row(table, "trees", f"{facts['trees']}, {facts['leaves']} leaves, depth {facts['depth']}")
     changed = ", ".join(f"{name}={facts['parameters'][name]!r}" for name in facts["changed"])

@@ -9,7 +9,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from lhtree.persist.files import remove_drafts
+from lhtree.files import remove_drafts
 
 SECONDS_TO_END = 0.7  # for the ordinary way: an exception that cleans up
 EXIT_CODE = 128 + signal.SIGINT

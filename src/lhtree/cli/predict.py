@@ -13,7 +13,7 @@ import pyarrow as pa
 import typer
 
 from lhtree.cli.models import ModelFile, iterate_rows, load_model
-from lhtree.cli.outputs import keep_inputs
+from lhtree.cli.overwrite import keep_inputs
 from lhtree.cli.screen import AsJson, Examples, print_json, show_progress
 from lhtree.cli.tables import (
     DataFile,
@@ -24,7 +24,7 @@ from lhtree.cli.tables import (
     choose_format,
     open_writer,
 )
-from lhtree.persist.files import replacing
+from lhtree.files import replacing
 
 EXAMPLES = Examples(
     "lhtree predict wine.safetensors wine.csv",
@@ -38,7 +38,10 @@ def predict(
     output: Annotated[
         Path | None,
         typer.Option(
-            "-o", "--output", metavar="FILE", help="CSV, Parquet or Arrow; default: stdout as CSV."
+            "-o",
+            "--output",
+            metavar="FILE",
+            help="CSV, Parquet or Arrow; default: CSV on standard output.",
         ),
     ] = None,
     proba: Annotated[

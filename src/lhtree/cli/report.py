@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from lhtree.cli.models import ModelFile, load_model, match_labels, read_labelled
-from lhtree.cli.outputs import keep_inputs
+from lhtree.cli.overwrite import keep_inputs
 from lhtree.cli.screen import AsJson, Examples, print_json, show_progress
 from lhtree.cli.tables import DataFile, DataFormat, Source, ZeroBased
 

@@ -21,6 +21,8 @@ import pyarrow.parquet
 import typer
 from sklearn.datasets import load_svmlight_file
 
+from lhtree.data.validation import join_few
+
 HEAD_BYTES = 1 << 20  # of a CSV file, from which types are inferred
 BLOCK_BYTES = 4 << 20  # of a text file, read at a time; several are read ahead
 BLOCK_ROWS = 1 << 16  # of any other file
@@ -51,11 +53,14 @@ SUFFIXES = {
 }
 
 DataFile = Annotated[
-    str, typer.Argument(metavar="DATA", help="CSV, Parquet, Arrow or LIBSVM file; - reads stdin.")
+    str,
+    typer.Argument(
+        metavar="DATA", help="CSV, Parquet, Arrow or LIBSVM file; - reads standard input."
+    ),
 ]
 DataFormat = Annotated[
     Format | None,
-    typer.Option("--format", help="Format of DATA; default: by the file's ending, else CSV."),
+    typer.Option("--format", help="Format of DATA; default: from the file extension, else CSV."),
 ]
 ZeroBased = Annotated[
     bool, typer.Option("--zero-based", help="LIBSVM files number columns from 0, not from 1.")
@@ -308,9 +313,8 @@ def check_columns(source: Source, names: Sequence[str], wanted: Sequence[str]) -
 
 
 def list_few(names: Sequence[str]) -> str:
-    """Return the first few names in one line, and how many more there are."""
-    few = ", ".join(map(repr, names[:MOST_NAMES]))
-    return few if len(names) <= MOST_NAMES else f"{few} and {len(names) - MOST_NAMES} more"
+    """Return the first few names, quoted, in one line."""
+    return join_few([repr(name) for name in names], MOST_NAMES)
 
 
 # ---- writing

@@ -12,20 +12,19 @@ from distributed import Future
 from numpy.typing import NDArray
 
 from lhtree import _core
-from lhtree.arrays import Floats, Ints
-from lhtree.dask import facts as known
-from lhtree.dask import passes
+from lhtree.arrays import Floats, Ints, Scale
+from lhtree.dask import summary, tasks
 from lhtree.dask.chunks import finish_nodes
 from lhtree.dask.cluster import Cluster
-from lhtree.dask.facts import Facts
 from lhtree.dask.partitions import Partition
-from lhtree.dask.passes import Draws
 from lhtree.dask.rounds import Batch
-from lhtree.dask.trees import GrowingTree, finish_forest
+from lhtree.dask.summary import TableSummary
+from lhtree.dask.tasks import Draws
+from lhtree.dask.trees import GrowingTree, assemble_forest
 from lhtree.model.building import join_forests
 from lhtree.model.forest import Forest, Votes
 from lhtree.model.prediction import Voting
-from lhtree.training.backend import Report, Scale
+from lhtree.training.backend import Report
 from lhtree.training.plan import Plan
 
 FINISH_FRACTION = 0.25  # of a thread's memory, for the rows of nodes that it finishes
@@ -60,14 +59,14 @@ class DaskBackend:
         is_verbose: bool,
     ) -> None:
         self._cluster, self._names, self._is_verbose = cluster, names, is_verbose
-        self._tables = cluster.group([partition.X for partition in partitions])
-        self._y = cluster.group([partition.y for partition in partitions])
-        self._weights = cluster.group([partition.weight for partition in partitions])
-        surveys = cluster.start(passes.survey, self._tables, self._y, self._weights)
-        self._facts: Facts = known.find_facts(cluster.gather_each(surveys), names)
+        self._tables = cluster.to_batches([partition.X for partition in partitions])
+        self._y = cluster.to_batches([partition.y for partition in partitions])
+        self._weights = cluster.to_batches([partition.weight for partition in partitions])
+        surveys = cluster.start(tasks.survey, self._tables, self._y, self._weights)
+        self._summary: TableSummary = summary.summarize(cluster.gather_each(surveys), names)
         cluster.drop(surveys)
-        if not self._facts.is_weighted:
-            self._weights = cluster.group([None] * len(partitions))
+        if not self._summary.is_weighted:
+            self._weights = cluster.to_batches([None] * len(partitions))
         self._factor: Floats | None = None  # of the weights of each class
         self._labels: list[Future] = []  # made when first needed
         self._sample: tuple[tuple[int, int | None], DaskOutOfBagRows] | None = None
@@ -81,74 +80,74 @@ class DaskBackend:
     @property
     def n_rows(self) -> int:
         """Number of rows of positive weight."""
-        return int(self._facts.counts.sum())
+        return int(self._summary.counts.sum())
 
     @property
     def n_columns(self) -> int:
         """Number of columns."""
-        return self._facts.n_columns
+        return self._summary.n_columns
 
     @property
     def weight_sum(self) -> float:
         """Weighted number of rows."""
-        weight = self._facts.weight
+        weight = self._summary.weight
         return float(weight.sum() if self._factor is None else weight @ self._factor)
 
     @property
     def weight_max(self) -> float:
         """Largest weight of a row."""
         factor = 1.0 if self._factor is None else self._factor
-        return float(np.max(self._facts.largest * factor))
+        return float(np.max(self._summary.largest * factor))
 
     @property
     def classes(self) -> NDArray[Any]:
         """Labels of the classes, ascending."""
-        return self._facts.classes
+        return self._summary.classes
 
     def check_overflow(self, weight_sum: float) -> None:
         """Refuse columns whose sums of squares, weighted by so much, leave the doubles."""
-        known.check_overflow(self._facts, self._names, weight_sum)
+        summary.check_overflow(self._summary, self._names, weight_sum)
 
     def compute_scale(self, *, standardize_indicators: bool) -> Scale:
         """Return mean and std of the columns, weighted by `sample_weight`; all are numbers."""
-        facts, ones = self._facts, np.ones(self.n_columns)
-        shift, square = self._sum_about(facts.mean, ones)
-        mean = facts.mean + shift
+        known, ones = self._summary, np.ones(self.n_columns)
+        shift, square = self._sum_about(known.mean, ones)
+        mean = known.mean + shift
         variance = square - shift**2
-        is_flat = facts.low == facts.high
-        mean = np.where(is_flat, facts.low, mean)
+        is_flat = known.low == known.high
+        mean = np.where(is_flat, known.low, mean)
         std = np.where(is_flat, 1.0, np.sqrt(np.maximum(variance, 0.0)))
         is_small = ~is_flat & (variance < SMALLEST_VARIANCE)
         if is_small.any():  # in units of the largest distance
-            largest = np.maximum(facts.high - mean, mean - facts.low)
+            largest = np.maximum(known.high - mean, mean - known.low)
             _, square = self._sum_about(mean, np.where(is_small, largest, 1.0))
             std = np.where(is_small, largest * np.sqrt(square), std)
         return mean, np.where(std > 0, std, 1.0)
 
     def _sum_about(self, origin: Floats, unit: Floats) -> tuple[Floats, Floats]:
         sums, _ = self._cluster.total(
-            passes.sum_scale, self._tables, self._weights, shared=(origin, unit)
+            tasks.sum_scale, self._tables, self._weights, shared=(origin, unit)
         )
         mean = sums[:-1].reshape(-1, 2) / sums[-1]
         return mean[:, 0], mean[:, 1]
 
     def weigh_classes(self, class_weight: Any) -> None:
         """Multiply the weights of the rows by those of their classes."""
-        factor = known.weigh_classes(self._facts, class_weight)
+        factor = summary.weigh_classes(self._summary, class_weight)
         if factor is not None:
-            self._facts = known.keep_classes(self._facts, factor > 0)
+            self._summary = summary.keep_classes(self._summary, factor > 0)
             self._factor = factor[factor > 0]
 
     def _number_rows(self) -> list[Future]:
         """Return, for each partition, the numbers and classes of the rows that count."""
         if not self._labels:
-            first = np.cumsum([0, *self._facts.counts.sum(axis=1)])[:-1].tolist()
-            shared = (self._facts.classes, self._facts.unit, self._factor)
+            first = np.cumsum([0, *self._summary.counts.sum(axis=1)])[:-1].tolist()
+            shared = (self._summary.classes, self._summary.unit, self._factor)
             self._labels = self._cluster.start(
-                passes.label_rows,
+                tasks.label_rows,
                 self._y,
                 self._weights,
-                self._cluster.group(first),
+                self._cluster.to_batches(first),
                 shared=shared,
             )
         return self._labels
@@ -194,7 +193,7 @@ class DaskBackend:
                 )
 
     def _count_trees_per_batch(self, plan: Plan) -> int:
-        is_weighted = self._facts.is_weighted or plan.bootstrap or plan.balance
+        is_weighted = self._summary.is_weighted or plan.bootstrap or plan.balance
         bytes_per_row = 2 * (12 if is_weighted else 4)  # of this round and the next
         memory = STATE_FRACTION * self._cluster.memory_per_thread * self._cluster.n_threads
         return max(1, int(memory / (bytes_per_row * max(plan.n_draws, 1))))
@@ -206,7 +205,9 @@ class DaskBackend:
             return Draws(estimators, ((0, 0),) * n_estimators, self.n_rows)
         size = -(-n_estimators // self._cluster.n_threads)
         futures = [
-            self._cluster.submit(passes.find_limits, plan, estimators[i : i + size], self.n_rows)
+            self._cluster.submit(
+                tasks.compute_draw_limits, plan, estimators[i : i + size], self.n_rows
+            )
             for i in range(0, n_estimators, size)
         ]
         limits = tuple(limit for some in self._cluster.gather(futures) for limit in some)
@@ -216,7 +217,7 @@ class DaskBackend:
     def _grow_batch(self, plan: Plan, scale: Scale, first: int, beta: tuple[float, ...]) -> Forest:
         cluster, labels = self._cluster, self._number_rows()
         draws = self._limit_draws(plan, first, len(beta))
-        counted = cluster.total(passes.count_estimators, labels, shared=(plan, draws))
+        counted = cluster.total(tasks.sum_draws, labels, shared=(plan, draws))
         counts = counted.sum.reshape(len(beta), 2, plan.n_classes)
         factor = _compute_balance(counts[:, 0]) if plan.balance else None
         if factor is not None:
@@ -227,7 +228,7 @@ class DaskBackend:
         kept = batch.init_roots(trees, sides)
         if kept:
             roots = tuple((trees[k].estimator, trees[k].positive_class) for k in kept)
-            batch.states = cluster.start(passes.begin, labels, shared=(plan, draws, roots, factor))
+            batch.states = cluster.start(tasks.begin, labels, shared=(plan, draws, roots, factor))
             batch.grow(self._report_round)
             self._n_rounds += batch.n_rounds
         if batch.nodes:
@@ -236,7 +237,7 @@ class DaskBackend:
                 n_rows=self.n_rows, most_rows=max(self._most_rows, self._row_limit),
             )  # fmt: skip
         cluster.drop(batch.states)
-        return finish_forest(trees, scale)
+        return assemble_forest(trees, scale)
 
     def _make_trees(
         self, plan: Plan, draws: Draws, beta: tuple[float, ...], counts: Floats
@@ -245,7 +246,7 @@ class DaskBackend:
         for number, estimator in enumerate(draws.estimator):
             for k in plan.positive_class:
                 key = _core.make_tree_key(plan.seed, estimator, k)
-                columns = _core.list_tree_columns(key, self.n_columns, plan.n_columns_per_tree)
+                columns = _core.list_tree_columns(key, self.n_columns, plan.max_features_per_tree)
                 weight_sum = float(counts[number, 0].sum())
                 trees.append(GrowingTree(number, k, key, beta[number], weight_sum, columns))
         return trees
@@ -267,12 +268,12 @@ class DaskBackend:
         step = 1 if most_rows is None else max(1, -(-self.n_rows // most_rows))
         draws = self._limit_draws(plan, 0, n_estimators)
         futures = self._cluster.start(
-            passes.take_out_of_bag,
+            tasks.take_out_of_bag,
             self._tables,
             self._number_rows(),
             shared=(plan, draws, step),
         )
-        self._sample = key, DaskOutOfBagRows.look_at(self._cluster, futures)
+        self._sample = key, DaskOutOfBagRows.from_futures(self._cluster, futures)
         return self._sample[1]
 
 
@@ -288,10 +289,10 @@ class DaskOutOfBagRows:
     has_voters: bool
 
     @classmethod
-    def look_at(cls, cluster: Cluster, futures: list[Future]) -> DaskOutOfBagRows:
+    def from_futures(cls, cluster: Cluster, futures: list[Future]) -> DaskOutOfBagRows:
         """Learn all but the values of rows on the workers."""
-        described = cluster.start(passes.OutOfBagPartition.forget_rows, futures)
-        some: list[passes.OutOfBagPartition] = cluster.gather_each(described)
+        described = cluster.start(tasks.OutOfBagPartition.without_rows, futures)
+        some: list[tasks.OutOfBagPartition] = cluster.gather_each(described)
         cluster.drop(described)
         y_encoded = np.concatenate([each.y_encoded for each in some])
         weights = [each.weight for each in some if each.weight is not None]
@@ -311,7 +312,7 @@ class DaskOutOfBagRows:
 
     def vote(self, forest: Forest, voting: Voting) -> Votes:
         """Sum the votes of the estimators that did not draw a row."""
-        return self._vote(passes.VoteRequest(forest, voting, len(self.is_out_of_bag), None))
+        return self._vote(tasks.VoteRequest(forest, voting, len(self.is_out_of_bag), None))
 
     def vote_shrunk(
         self, forest: Forest, voting: Voting, strengths: Sequence[float], n_estimators: int | None
@@ -319,11 +320,11 @@ class DaskOutOfBagRows:
         """Yield rows, and the votes of the first estimators if shrunk by each strength."""
         # All at once: a pass over the cluster takes longer than the memory of few rows counts.
         n = len(self.is_out_of_bag) if n_estimators is None else n_estimators
-        request = passes.VoteRequest(forest, voting, n, tuple(strengths))
+        request = tasks.VoteRequest(forest, voting, n, tuple(strengths))
         yield slice(None), self._vote(request, axis=1)
 
-    def _vote(self, request: passes.VoteRequest, axis: int = 0) -> Votes:
-        futures = self.cluster.start(passes.vote_out_of_bag, self.futures, shared=(request,))
+    def _vote(self, request: tasks.VoteRequest, axis: int = 0) -> Votes:
+        futures = self.cluster.start(tasks.vote_out_of_bag, self.futures, shared=(request,))
         votes = zip(*self.cluster.gather_each(futures), strict=True)
         self.cluster.drop(futures)
         vote, distance, complement = (np.concatenate(each, axis=axis) for each in votes)

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from distributed import Future
 
-from lhtree.arrays import Floats
-from lhtree.dask import passes
+from lhtree.arrays import Scale
+from lhtree.dask import tasks
 from lhtree.dask.cluster import Cluster
-from lhtree.dask.passes import Branches
 from lhtree.dask.rounds import Node
+from lhtree.dask.tasks import Branches
 from lhtree.training.plan import Plan
 
 
@@ -55,7 +55,7 @@ def finish_nodes(
     tables: Sequence[Any],
     states: Sequence[Future],
     nodes: list[Node],
-    scale: tuple[Floats, Floats],
+    scale: Scale,
     plan: Plan,
     *,
     n_rows: int,
@@ -70,12 +70,12 @@ def finish_nodes(
         numbers = tuple(np.array(chunk, dtype=np.int64) for chunk in running)
         branches = [_describe([nodes[k] for k in chunk]) for chunk in running]
         finished = cluster.start_joined(
-            passes.take, tables, states, (numbers,), passes.finish, branches, (scale, plan)
+            tasks.take, tables, states, (numbers,), tasks.finish, branches, (scale, plan)
         )
         for chunk, future in zip(running, finished, strict=True):
             arrays = cluster.gather([future])[0]
-            for place, k in enumerate(chunk):
-                nodes[k].record.subtree = (arrays, place)
+            for position, k in enumerate(chunk):
+                nodes[k].record.subtree = (arrays, position)
         cluster.drop(finished)
 
 

@@ -9,19 +9,19 @@ from typing import Any, NamedTuple
 from dask.delayed import delayed
 from distributed import Client, Future, futures_of, get_client, wait
 
+from lhtree.dask.merging import Mergeable, Runs, collect_runs, merge_runs
 from lhtree.dask.partitions import Partition, count_bytes
-from lhtree.dask.runs import Mergeable, Runs, collect_runs, merge_runs
 
 MERGED_AT_ONCE = 8
 COPIED_AT_MOST = 16  # times that what tasks share is sent; else workers hand it on
 SECONDS_BETWEEN_LOOKS = 5.0
 SECONDS_WITHOUT_WORKERS = 30.0
 UNLIMITED = 4 * 2**30  # bytes to count on where a worker has no limit
-HELD_SHARE = 0.3  # of the cluster's memory, for a table that is held during a fit
+HELD_FRACTION = 0.3  # of the cluster's memory, for a table that is held during a fit
 RESERVED = 256 * 2**20  # bytes of a worker that are Python and its libraries
 
 
-def find_client() -> Client:
+def get_current_client() -> Client:
     """Return the client of the context."""
     try:
         return get_client()
@@ -51,7 +51,7 @@ class Shared(NamedTuple):
 
 
 def run_each(function: Callable[..., Any], columns: Sequence[Any], shared: Shared) -> list[Any]:
-    """Run a function on each partition of a group."""
+    """Run a function on each partition of a batch."""
     return [function(*items, *shared.values) for items in zip(*columns, strict=True)]
 
 
@@ -62,21 +62,21 @@ def run_merged(
     columns: Sequence[Any],
     shared: Shared,
 ) -> Runs[Any]:
-    """Run a function on each partition of a group, and merge what it returns."""
+    """Run a function on each partition of a batch, and merge what it returns."""
     parts = (function(*items, *shared.values) for items in zip(*columns, strict=True))
     return collect_runs(numbers, parts, n_partitions)
 
 
 def run_joined(
-    function: Callable[..., Any], groups: list[list[Any]], numbers: list[list[int]], *others: Any
+    function: Callable[..., Any], batches: list[list[Any]], numbers: list[list[int]], *others: Any
 ) -> Any:
     """Run a function on what was taken from all partitions, in their order."""
     found = {
         number: item
-        for some, items in zip(numbers, groups, strict=True)
+        for some, items in zip(numbers, batches, strict=True)
         for number, item in zip(some, items, strict=True)
     }
-    groups.clear()
+    batches.clear()
     return function([found.pop(number) for number in range(len(found))], *others)
 
 
@@ -101,10 +101,10 @@ class Cluster:
         self._futures: set[Future] = set()
         self.n_passes = 0
         self.n_bytes_sent = 0
-        self.groups: list[list[int]] = []
-        self.look()
+        self.batches: list[list[int]] = []
+        self.read_resources()
 
-    def look(self) -> None:
+    def read_resources(self) -> None:
         """Count the workers, their threads and their memory."""
         workers = list_workers(self._client)
         if not workers:
@@ -115,10 +115,10 @@ class Cluster:
         self.memory = sum(limits)
         self.memory_per_thread = max(min(limits) - RESERVED, min(limits) / 4) / threads
 
-    def hold(self, *collections: Any) -> tuple[list[Any], bool]:
+    def persist_if_small(self, *collections: Any) -> tuple[list[Any], bool]:
         """Keep collections on the workers, if they are known to fit; else they stay lazy."""
         n_bytes = sum(count_bytes(collection) for collection in collections)
-        if n_bytes > HELD_SHARE * self.memory:
+        if n_bytes > HELD_FRACTION * self.memory:
             return list(collections), False
         held = [None if some is None else self._client.persist(some) for some in collections]
         return held, True
@@ -126,46 +126,46 @@ class Cluster:
     def divide(self, partitions: Sequence[Partition], *, is_held: bool) -> None:
         """Decide which partitions share a task: those that one worker holds.
 
-        No group has more than the share of a thread, so that no worker waits for another
+        No batch has more than the share of a thread, so that no worker waits for another
         that holds more; and lazy partitions come one at a time.
         """
-        self.groups = [[number] for number in range(len(partitions))]
+        self.batches = [[number] for number in range(len(partitions))]
         if not is_held:
             return
         tables = [partition.X for partition in partitions]
         self._wait_until_there(futures_of(tables))
-        places = self._client.who_has(futures_of(tables))
+        holders = self._client.who_has(futures_of(tables))
         held: dict[str, list[int]] = {}
         for number, table in enumerate(tables):
-            workers = places.get(table.key, ())
+            workers = holders.get(table.key, ())
             held.setdefault(min(workers, default=""), []).append(number)
         most = -(-len(partitions) // self.n_threads)
-        self.groups = sorted(
+        self.batches = sorted(
             numbers[i : i + most]
             for numbers in held.values()
             for i in range(0, len(numbers), most)
         )
 
-    def group(self, values: Sequence[Any]) -> list[list[Any]]:
-        """Return values, one for each partition, by groups."""
-        return [[values[number] for number in numbers] for numbers in self.groups]
+    def to_batches(self, values: Sequence[Any]) -> list[list[Any]]:
+        """Return values, one for each partition, by batches."""
+        return [[values[number] for number in numbers] for numbers in self.batches]
 
     @property
     def _n_partitions(self) -> int:
-        return sum(map(len, self.groups))
+        return sum(map(len, self.batches))
 
     def _share(self, values: tuple[Any, ...]) -> Any:
         shared = Shared(values)
-        if len(self.groups) <= COPIED_AT_MOST:
+        if len(self.batches) <= COPIED_AT_MOST:
             return shared
         return delayed(shared, pure=False, traverse=False)
 
     def start(
         self, function: Callable[..., Any], *columns: Sequence[Any], shared: tuple[Any, ...] = ()
     ) -> list[Future]:
-        """Start one task per group, each returning a list with an entry per partition.
+        """Start one task per batch, each returning a list with an entry per partition.
 
-        A column has an entry per group: a list, or the future of one.
+        A column has an entry per batch: a list, or the future of one.
         """
         task, everyone = delayed(run_each, pure=False), self._share(shared)
         return self._keep(
@@ -183,7 +183,7 @@ class Cluster:
         task, merge = delayed(run_merged, pure=False), delayed(merge_runs, pure=False)
         level = [
             task(function, numbers, n, list(lists), everyone)
-            for numbers, *lists in zip(self.groups, *columns, strict=True)
+            for numbers, *lists in zip(self.batches, *columns, strict=True)
         ]
         while len(level) > 1:
             level = [
@@ -207,7 +207,7 @@ class Cluster:
         jobs: Sequence[Any],
         shared: tuple[Any, ...],
     ) -> list[Future]:
-        """Start one task per job, which gets what each group has taken for it.
+        """Start one task per job, which gets what each batch has taken for it.
 
         ``take(table, state, *takes)`` returns a item for each job, and ``finish(items,
         job, *shared)`` works on those of one job.
@@ -218,7 +218,7 @@ class Cluster:
         others = [delayed(value, pure=False, traverse=False) for value in shared]
         end = delayed(run_joined, pure=False)
         tasks = [
-            end(finish, [pick(items, number) for items in taken], self.groups, job, *others)
+            end(finish, [pick(items, number) for items in taken], self.batches, job, *others)
             for number, job in enumerate(jobs)
         ]
         return self._keep(self._client.compute(tasks))
@@ -235,7 +235,7 @@ class Cluster:
         """Return the results of all partitions, in their order."""
         found = {
             number: result
-            for numbers, results in zip(self.groups, self.gather(futures), strict=True)
+            for numbers, results in zip(self.batches, self.gather(futures), strict=True)
             for number, result in zip(numbers, results, strict=True)
         }
         return [found[number] for number in range(len(found))]

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from lhtree import _core
 from lhtree.arrays import Floats, Ints
-from lhtree.dask import passes
-from lhtree.dask.passes import Hyperplanes, Segments
-from lhtree.dask.runs import Sums
+from lhtree.dask import tasks
+from lhtree.dask.merging import Sums
+from lhtree.dask.tasks import Hyperplanes, Segments
 from lhtree.training.plan import CRITERIA, Plan
 
 FEWEST_BINS, MOST_BINS = 64, 1024  # of a hyperplane
@@ -102,13 +102,13 @@ def _choose_pure(
         np.zeros(1, np.int64),
         False,
     )
-    ends = run(passes.count_bins, hyperplanes, nothing)[1].reshape(-1, 4)
+    ends = run(tasks.count_bins, hyperplanes, nothing)[1].reshape(-1, 4)
     threshold = _core.list_pure_cuts(ends)
-    left = _read_count(run(passes.sum_below, hyperplanes, threshold)[0], len(threshold))
+    left = _read_count(run(tasks.sum_below, hyperplanes, threshold)[0], len(threshold))
     n_each = len(threshold) // n_hyperplanes
-    places = _add_up_sizes(candidates)
+    offsets = _add_up_sizes(candidates)
     cuts = []
-    for each, a, b in zip(candidates, places[:-1], places[1:], strict=True):
+    for each, a, b in zip(candidates, offsets[:-1], offsets[1:], strict=True):
         below = left[a * n_each : b * n_each]
         chosen = _core.choose_pure_cut(ends[a:b], below, each.whole, plan.gamma, each.min_weight)
         cuts.append(_read_cut(chosen, ends[a:b]))
@@ -131,12 +131,12 @@ def _choose_gini(
 ) -> list[Cut | None]:
     """Count projections in bins, and list them in those that may hold the best cut."""
     n_hyperplanes = len(hyperplanes.node)
-    places = _add_up_sizes(candidates)
-    node_of = np.repeat(np.arange(len(candidates)), np.diff(places))
+    offsets = _add_up_sizes(candidates)
+    node_of = np.repeat(np.arange(len(candidates)), np.diff(offsets))
     n_rows = np.array([each.whole[2:].sum() for each in candidates])[node_of]
     ranges, ends = _count_whole(run, hyperplanes, bounds, n_rows)
     for step in range(MOST_STEPS + 1):
-        is_open = _list_open(ranges, candidates, places)
+        is_open = _list_open(ranges, candidates, offsets)
         is_many = _hold_many(ranges, is_open, node_of)
         if step == MOST_STEPS or not is_many.any():
             break
@@ -144,7 +144,7 @@ def _choose_gini(
     if np.any(is_open & ~is_many):
         ranges = _list_inside(run, hyperplanes, ranges, is_open & ~is_many)
     starts, cuts = ranges.starts(n_hyperplanes), []
-    for each, a, b in zip(candidates, places[:-1], places[1:], strict=True):
+    for each, a, b in zip(candidates, offsets[:-1], offsets[1:], strict=True):
         part = slice(starts[a], starts[b])
         chosen = _core.choose_gini_cut(
             ranges.counts[part],
@@ -180,15 +180,15 @@ def _count_whole(
     bin_start = np.cumsum([0, *n_bins])
     low, high = (np.ascontiguousarray(bound) for bound in bounds.T)
     segments = Segments(np.arange(n_hyperplanes + 1), low, high, bin_start, True)
-    sums = run(passes.count_bins, hyperplanes, segments)
+    sums = run(tasks.count_bins, hyperplanes, segments)
     ends = sums[1][2 * bin_start[-1] :].reshape(-1, 4)
     return _list_bins(np.arange(n_hyperplanes), sums, bin_start), ends
 
 
-def _list_open(ranges: _Ranges, candidates: list[Candidates], places: Ints) -> Bools:
-    starts = ranges.starts(int(places[-1]))
+def _list_open(ranges: _Ranges, candidates: list[Candidates], offsets: Ints) -> Bools:
+    starts = ranges.starts(int(offsets[-1]))
     is_open: Bools = np.zeros(len(ranges.hyperplane), dtype=bool)
-    for each, a, b in zip(candidates, places[:-1], places[1:], strict=True):
+    for each, a, b in zip(candidates, offsets[:-1], offsets[1:], strict=True):
         part = slice(starts[a], starts[b])
         is_open[part] = _core.list_open_bins(
             ranges.counts[part],
@@ -248,7 +248,7 @@ def _replace(ranges: _Ranges, is_open: Bools, found: _Ranges) -> _Ranges:
 def _look_into(run: Run, hyperplanes: Hyperplanes, ranges: _Ranges, is_open: Bools) -> _Ranges:
     """Replace open ranges by their bins."""
     _, some, segments = _select(hyperplanes, ranges, is_open)
-    sums = run(passes.count_bins, some, segments)
+    sums = run(tasks.count_bins, some, segments)
     return _replace(
         ranges, is_open, _list_bins(ranges.hyperplane[is_open], sums, segments.bin_start)
     )
@@ -257,7 +257,7 @@ def _look_into(run: Run, hyperplanes: Hyperplanes, ranges: _Ranges, is_open: Boo
 def _list_inside(run: Run, hyperplanes: Hyperplanes, ranges: _Ranges, is_open: Bools) -> _Ranges:
     """Replace open ranges by the single projections in them."""
     number, some, segments = _select(hyperplanes, ranges, is_open)
-    listed = run(passes.list_scores, some, segments)
+    listed = run(tasks.list_scores, some, segments)
     order = np.lexsort((listed.score, listed.hyperplane))
     hyperplane, score = listed.hyperplane[order], listed.score[order]
     side = np.where(listed.is_positive[order, np.newaxis] == 1, [1.0, 0.0], [0.0, 1.0])

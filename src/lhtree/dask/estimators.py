@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from lhtree import estimators as local
 from lhtree.dask.backend import DaskBackend
-from lhtree.dask.cluster import Cluster, find_client
+from lhtree.dask.cluster import Cluster, get_current_client
 from lhtree.dask.partitions import check_table, is_array, is_frame, list_partitions
 from lhtree.data.columns import Columns
 from lhtree.estimators.base import restored_on_error, with_callbacks
@@ -22,7 +22,7 @@ from lhtree.estimators.params import Params, check_integer
 from lhtree.training.progress import Progress
 
 REFUSED = {
-    "categorical_features": "encode categories before",
+    "categorical_features": "encode categories first",
     "warm_start": "add estimators on one machine, with to_local()",
     "oob_score": "score rows that were kept apart",
     "calibration": "calibrate the classifier of to_local() on rows that were kept apart",
@@ -82,15 +82,15 @@ class OnCluster:
             check_integer("row_limit", self.row_limit, wanted, low=1)
         table = check_table(X)
         list_partitions(table, y, sample_weight)  # refuses what does not fit before work starts
-        cluster = Cluster(find_client())
+        cluster = Cluster(get_current_client())
         progress = Progress(self, params.limit_estimators(0), is_verbose=bool(params.verbose))
         try:
             with restored_on_error(self):
-                (table, y, sample_weight), is_held = cluster.hold(table, y, sample_weight)
-                partitions = list_partitions(table, y, sample_weight)
+                given, is_held = cluster.persist_if_small(table, y, sample_weight)
+                partitions = list_partitions(*given)
                 cluster.divide(partitions, is_held=is_held)
                 backend = DaskBackend(
-                    cluster, partitions, self._learn_columns(table),
+                    cluster, partitions, self._learn_columns(given[0]),
                     row_limit=self.row_limit, is_verbose=bool(params.verbose),
                 )  # fmt: skip
                 self.n_features_in_ = backend.n_columns
@@ -110,7 +110,7 @@ class OnCluster:
             is_default = default is not None and _is_same(value, default.default)
             if value is not None and value is not False and not is_default:
                 raise ValueError(
-                    f"{name}={value!r} is not there on a cluster; leave it at its default and "
+                    f"{name}={value!r} is not supported on a cluster; leave it at its default and "
                     f"{remedy}."
                 )
 
@@ -269,8 +269,8 @@ def _list_names(table):
     for name, dtype in table.dtypes.items():
         if getattr(dtype, "kind", "O") not in "fiub":
             raise TypeError(
-                f"X must hold numbers, got dtype {dtype} in column {name!r}; encode it before, "
-                "or fit the classifiers of lhtree itself."
+                f"X must hold numbers, got dtype {dtype} in column {name!r}; encode it first, "
+                "or use lhtree's local classifiers."
             )
     names = list(table.columns)
     return names if all(isinstance(name, str) for name in names) else None
@@ -349,7 +349,7 @@ class LHForestClassifier(OnCluster, local.LHForestClassifier):
     histograms of the projections, which are refined where the best cut may lie; that is
     exact unless more than 1,024 of them share a 2**18-th part of their range.
 
-    `warm_start`, `oob_score` and `calibration` are not there on a cluster, nor are missing
+    `warm_start`, `oob_score` and `calibration` are not supported on a cluster, nor are missing
     values and categories: they are refused.
 
     Parameters

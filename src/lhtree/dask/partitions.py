@@ -40,7 +40,7 @@ def check_table(X: Any) -> Any:
     if not is_array(X):
         raise TypeError(
             f"X must be a dask array or dask dataframe, got {type(X).__name__}; for data in "
-            "memory use the classifiers of lhtree itself."
+            "memory use lhtree's local classifiers."
         )
     if X.ndim != 2:
         raise ValueError(f"X must have two dimensions, got shape {X.shape}.")

@@ -11,12 +11,12 @@ from distributed import Future
 from numpy.typing import NDArray
 
 from lhtree import _core
-from lhtree.arrays import Floats, Ints
-from lhtree.dask import passes
+from lhtree.arrays import Floats, Ints, Scale
+from lhtree.dask import tasks
 from lhtree.dask.cluster import Cluster
 from lhtree.dask.cuts import Candidates, Cut, choose_cuts
-from lhtree.dask.passes import Fates, Hyperplanes, Request
-from lhtree.dask.runs import Sums
+from lhtree.dask.merging import Sums
+from lhtree.dask.tasks import Hyperplanes, NodeUpdates, Request
 from lhtree.dask.trees import GrowingTree, Record
 from lhtree.training.plan import CONTRASTS, Plan
 
@@ -73,7 +73,7 @@ class Batch:
         self,
         cluster: Cluster,
         tables: Sequence[Any],
-        scale: tuple[Floats, Floats],
+        scale: Scale,
         plan: Plan,
         row_limit: int,
     ) -> None:
@@ -148,7 +148,7 @@ class Batch:
                 for k, nodes in enumerate(kinds)
                 if nodes
             ]
-            sums = self._run(passes.measure, tuple(request for _, request in requests))
+            sums = self._run(tasks.measure, tuple(request for _, request in requests))
             self._hand_out(requests, sums)
             pending = [node for node in pending if not self._is_ready(node)]
 
@@ -159,7 +159,7 @@ class Batch:
     def _draw_more(self, node: Node) -> None:
         """Ask for as many further columns as are wanted and there are."""
         n_all = len(node.tree.columns)
-        n_wanted = n_all if node.is_leaf else min(self._plan.n_columns or n_all, n_all)
+        n_wanted = n_all if node.is_leaf else min(self._plan.max_features or n_all, n_all)
         n_more = min(n_wanted - len(node.column), n_all - node.n_drawn)
         if n_more <= 0:
             return
@@ -172,10 +172,10 @@ class Batch:
         node.n_drawn += n_more
 
     def _request(self, nodes: list[Node], *, with_products: bool) -> Request:
-        place = {id(node): k for k, node in enumerate(self.nodes)}
+        position = {id(node): k for k, node in enumerate(self.nodes)}
         size = np.zeros(len(self.nodes) + 1, dtype=np.int64)
         for node in nodes:
-            size[place[id(node)] + 1] = len(node.column)
+            size[position[id(node)] + 1] = len(node.column)
         return Request(
             np.cumsum(size),
             np.concatenate([node.column for node in nodes]),
@@ -196,9 +196,15 @@ class Batch:
     def _is_ready(self, node: Node) -> bool:
         """Whether the sums can be used; otherwise the node asks for others."""
         alpha = -1.0 if node.is_leaf else self._plan.alpha
-        target, rest = map(float, node.count[:2])
+        positive_weight, negative_weight = map(float, node.count[:2])
         use = _core.classify_columns(
-            node.column, node.origin, node.sum, node.end, target, rest, alpha
+            node.column,
+            node.origin,
+            node.sum,
+            node.end,
+            positive_weight,
+            negative_weight,
+            alpha,
         )
         node.origin = np.where(use == SUM_ANEW, -node.end[::2], node.origin)
         if np.all(use == READY) or len(use) == 0:
@@ -229,12 +235,12 @@ class Batch:
     def _choose(self, splits: list[Node]) -> list[tuple[_core.Terms, Cut] | None]:
         """Return the hyperplane and the cut of each node, None for those that become leaves."""
         made = [self._make_hyperplanes(node) for node in splits]
-        place = {id(node): k for k, node in enumerate(self.nodes)}
-        node_of = [place[id(n)] for n, some in zip(splits, made, strict=True) for _ in some]
+        position = {id(node): k for k, node in enumerate(self.nodes)}
+        node_of = [position[id(n)] for n, some in zip(splits, made, strict=True) for _ in some]
         terms = [each for some in made for each in some]
         hyperplanes = join_hyperplanes(np.array(node_of, dtype=np.int64), terms)
         bounds = [
-            find_bounds(node, each)
+            compute_bounds(node, each)
             for node, some in zip(splits, made, strict=True)
             for each in some
         ]
@@ -283,10 +289,10 @@ class Batch:
                     following.append(child)
         number = np.array([k for k, _, _ in chosen], dtype=np.int64)
         hyperplanes = join_hyperplanes(number, [terms for _, terms, _ in chosen])
-        fates = Fates(np.array([cut.threshold for _, _, cut in chosen]), stays, keeps)
+        updates = NodeUpdates(np.array([cut.threshold for _, _, cut in chosen]), stays, keeps)
         old = self.states
         self.states = self._cluster.start(
-            passes.split, self._tables, old, shared=(self._scale, hyperplanes, fates)
+            tasks.split, self._tables, old, shared=(self._scale, hyperplanes, updates)
         )
         self._cluster.drop(old)
         self.nodes = following
@@ -325,10 +331,10 @@ def join_hyperplanes(node: Ints, terms: list[_core.Terms]) -> Hyperplanes:
     )
 
 
-def find_bounds(node: Node, terms: _core.Terms) -> tuple[float, float]:
+def compute_bounds(node: Node, terms: _core.Terms) -> tuple[float, float]:
     """Return a range that projections on a hyperplane hardly leave, from those of its columns."""
     feature, weight, *_ = terms
     order = np.argsort(node.column)
-    place = order[np.searchsorted(node.column, feature, sorter=order)]
-    a, b = -weight * node.end[2 * place], weight * node.end[2 * place + 1]
+    position = order[np.searchsorted(node.column, feature, sorter=order)]
+    a, b = -weight * node.end[2 * position], weight * node.end[2 * position + 1]
     return float(np.minimum(a, b).sum()), float(np.maximum(a, b).sum())

@@ -1,4 +1,4 @@
-"""Trees in progress, and putting together what was grown in different places."""
+"""Trees in progress, and putting together what different workers grew."""
 
 from __future__ import annotations
 
@@ -10,10 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lhtree import _core
-from lhtree.arrays import Floats, Ints
+from lhtree.arrays import Arrays, Floats, Ints, Scale
 from lhtree.model.forest import Forest
 
-Arrays = dict[str, NDArray[Any]]
 NODE_FIELDS = (
     "n_samples", "threshold_kind", "extremes", "threshold", "norm", "value", "weight_sum",
 )  # fmt: skip
@@ -122,7 +121,7 @@ def _reorder(values: NDArray[Any], start: Ints, order: Ints) -> tuple[NDArray[An
 
 def _join_nodes(parts: list[Arrays]) -> tuple[Arrays, Ints]:
     """Put the nodes of parts one after the other; returns where each part begins."""
-    place = np.cumsum([0, *(len(part["left"]) for part in parts)])
+    offset = np.cumsum([0, *(len(part["left"]) for part in parts)])
     joined: Arrays = {}
     for name in parts[0]:
         if name in ("start", "feature_start"):
@@ -131,23 +130,23 @@ def _join_nodes(parts: list[Arrays]) -> tuple[Arrays, Ints]:
             joined[name] = np.concatenate([[0], *ends]).astype(np.int64)
         else:
             joined[name] = np.concatenate([part[name] for part in parts])
-    return joined, place
+    return joined, offset
 
 
-def finish_tree(tree: GrowingTree, n_features: int) -> Arrays:
-    """Return the arrays of a tree, with its subtrees in their places, breadth-first."""
+def assemble_tree(tree: GrowingTree, n_features: int) -> Arrays:
+    """Return the arrays of a tree, with its subtrees attached, breadth-first."""
     records = tree.records
     replaced = [i for i, record in enumerate(records) if record.subtree is not None]
     subtrees = [_cut_out(*records[i].subtree) for i in replaced]  # type: ignore[misc]
-    joined, place = _join_nodes([_to_arrays(records, n_features), *subtrees])
+    joined, offset = _join_nodes([_to_arrays(records, n_features), *subtrees])
     alias = np.arange(len(records))
-    alias[replaced] = place[1:-1]
+    alias[replaced] = offset[1:-1]
     left = joined["left"].astype(np.int64)
     right = np.where(left >= 0, left + 1, -1)
     upper = np.flatnonzero(left[: len(records)] >= 0)
     right[upper] = alias[left[upper] + 1]
     left[upper] = alias[left[upper]]
-    for first, end in pairwise(place[1:]):
+    for first, end in pairwise(offset[1:]):
         part = slice(first, end)
         is_split = left[part] >= 0
         left[part] += np.where(is_split, first, 0)
@@ -167,10 +166,10 @@ def finish_tree(tree: GrowingTree, n_features: int) -> Arrays:
     return arrays
 
 
-def finish_forest(trees: list[GrowingTree], scale: tuple[Floats, Floats]) -> Forest:
+def assemble_forest(trees: list[GrowingTree], scale: Scale) -> Forest:
     """Return the forest of finished trees."""
-    joined, place = _join_nodes([finish_tree(tree, len(scale[0])) for tree in trees])
-    joined["tree_start"] = place
+    joined, offset = _join_nodes([assemble_tree(tree, len(scale[0])) for tree in trees])
+    joined["tree_start"] = offset
     joined["positive_class"] = np.array([tree.positive_class for tree in trees], dtype=np.int32)
     joined["column_mean"], joined["column_std"] = scale
     return Forest(**joined)

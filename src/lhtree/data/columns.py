@@ -13,8 +13,8 @@ from scipy.sparse import csr_array
 
 from lhtree.arrays import Floats, Ints
 from lhtree.data import frames, series, sparse
-from lhtree.data.notices import warn
 from lhtree.data.series import Value
+from lhtree.data.warn import warn
 
 OTHERS = "(others)"  # names the indicator that the rarest categories share
 # Columns are written in blocks: writing whole columns would load the table for each of them.
@@ -158,8 +158,8 @@ class DefaultNames(Sequence[str]):
     def __len__(self) -> int:
         return len(self._numbers)
 
-    def __getitem__(self, place: Any) -> Any:
-        found = self._numbers[place]
+    def __getitem__(self, index: Any) -> Any:
+        found = self._numbers[index]
         return f"x{found}" if isinstance(found, int) else [f"x{j}" for j in found]
 
     def index(self, value: Any, *bounds: Any) -> int:
@@ -236,7 +236,7 @@ def _sort(values: list[Value]) -> list[int]:
 def _look_up_slots(code: Ints, values: list[Value], category: Category) -> Ints:
     """Return the indicator of each row that is one; -1: none."""
     slots = category.list_slots()
-    # One more place at the end, where the code of a missing category points to.
+    # One more entry at the end, where the code of a missing category points to.
     slot_of = np.array([slots.get(value, -1) for value in values] + [-1], dtype=np.int64)
     slot: Ints = slot_of[code]
     return slot

@@ -88,7 +88,7 @@ def read_training_rows(
     rows = _finish_rows(rows)
     if learns_columns and issparse(rows):
         sparse.check_present(rows)
-        kept = sparse.find_kept(rows)
+        kept = sparse.select_columns(rows)
         estimator.columns_ = Columns(estimator.n_features_in_, kept=kept)
     return estimator.columns_.keep(rows), labels
 
@@ -190,10 +190,10 @@ def explained_text(X: Any, *, is_training: bool) -> Iterator[None]:
         found = look_up_text(X)
         if found is None:
             raise
-        place, text = found
+        column, text = found
         remedy = (
             "name it in categorical_features"
             if is_training
             else "the training rows had numbers there"
         )
-        raise ValueError(f"X has text in column {place}, such as {text!r}; {remedy}.") from error
+        raise ValueError(f"X has text in column {column}, such as {text!r}; {remedy}.") from error

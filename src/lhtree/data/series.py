@@ -87,7 +87,7 @@ def read_categories(column: Any) -> tuple[Ints, list[Value]]:
         -1 if is_missing(value) else number.setdefault(to_value(value), len(number))
         for value in values
     ]
-    # One more place at the end, where the code of a missing category points to.
+    # One more entry at the end, where the code of a missing category points to.
     return np.array([*number_of, -1], dtype=np.int64)[code], list(number)
 
 

@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
-Floats = NDArray[np.float64]
+from lhtree.arrays import LANES, Floats
+
 MOST_NUMBERS = 2**22  # in a block of rows that is made dense: 32 MB
 MOST_COLUMNS = 2**31 - 1  # column numbers have 32 bits
 WIDE = 2**20  # wider tables drop the columns without a value in training
-LANES = 8  # column j of a projection is added to sum j mod 8
 BITS = 64  # rows per word of out-of-bag bits; blocks hold a multiple of them
 
 
@@ -37,16 +37,16 @@ def _list_checks(X: Any) -> Iterator[tuple[bool, str]]:
         yield from _check_compressed(X)
     elif X.format == "coo":
         yield len(X.coords) == 2, "coords are not two lists"
-        for name, place, length in zip(("row", "col"), X.coords, X.shape, strict=True):
-            yield from _check_places(name, place, length, np.size(X.data))
+        for name, index, length in zip(("row", "col"), X.coords, X.shape, strict=True):
+            yield from _check_indices(name, index, length, np.size(X.data))
     elif X.format == "lil":
         yield len(X.rows) == len(X.data) == X.shape[0], "it does not have one list per row"
-        for place, data in zip(X.rows, X.data, strict=True):
-            yield from _check_places("rows", place, X.shape[1], len(data))
+        for index, data in zip(X.rows, X.data, strict=True):
+            yield from _check_indices("rows", index, X.shape[1], len(data))
     elif X.format == "dok":
         for k, name in enumerate(("row", "column")):
-            place = [key[k] for key in X.keys()]  # noqa: SIM118
-            yield from _check_places(name, place, X.shape[k], len(place))
+            index = [key[k] for key in X.keys()]  # noqa: SIM118
+            yield from _check_indices(name, index, X.shape[k], len(index))
     elif X.format == "dia":
         is_table = np.ndim(X.data) == 2 and np.shape(X.offsets) == (len(X.data),)
         yield is_table, "it does not have one row of data per offset"
@@ -75,23 +75,23 @@ def _check_compressed(X: Any) -> Iterator[tuple[bool, str]]:
     yield start[0] == 0, f"indptr starts with {start[0]}, not 0"
     yield bool(np.all(start[1:] >= start[:-1])), "indptr falls"
     yield start[-1] <= len(X.data), f"indptr points to {start[-1]}, beyond the data"
-    yield from _check_places("indices", X.indices, minor, len(X.data))
+    yield from _check_indices("indices", X.indices, minor, len(X.data))
 
 
-def _check_places(
-    name: str, places: Any, length: int, n_values: int
+def _check_indices(
+    name: str, indices: Any, length: int, n_values: int
 ) -> Iterator[tuple[bool, str]]:
-    place = np.asarray(places) if np.size(places) else np.empty(0, dtype=np.int64)
-    is_list = place.ndim == 1 and place.dtype.kind in "iu"
+    index = np.asarray(indices) if np.size(indices) else np.empty(0, dtype=np.int64)
+    is_list = index.ndim == 1 and index.dtype.kind in "iu"
     yield is_list, f"{name} is not a list of integers"
-    yield len(place) == n_values, f"{name} has {len(place)} entries for {n_values} values"
-    if len(place):
-        low, high = int(place.min()), int(place.max())
+    yield len(index) == n_values, f"{name} has {len(index)} entries for {n_values} values"
+    if len(index):
+        low, high = int(index.min()), int(index.max())
         yield low >= 0, f"{name} has the negative number {low}"
         yield high < length, f"{name} has {high}, which is not below {length}"
 
 
-def find_kept(rows: csr_array) -> tuple[int, ...] | None:
+def select_columns(rows: csr_array) -> tuple[int, ...] | None:
     """Return the columns with a value if the table is very wide; None keeps all."""
     if rows.shape[1] <= max(WIDE, rows.nnz):
         return None
@@ -139,21 +139,21 @@ def compute_scale(rows: csr_array, weight: Floats | None) -> tuple[Floats, Float
     count = np.bincount(column, minlength=n_columns)
     rest = np.where(count == n_rows, 0.0, total - add_up(value_weight))  # weight of the zeros
     square = add_up(value_weight * (value - mean[column]) ** 2) + rest * mean**2
-    deviation = unit * np.sqrt(square / total)
-    is_constant = (count == 0) | ((count == n_rows) & _find_constant(column, value, n_columns))
-    return np.zeros(n_columns), np.where(is_constant | (deviation == 0), 1.0, deviation)
+    std = unit * np.sqrt(square / total)
+    is_constant = (count == 0) | ((count == n_rows) & _mark_constant(column, value, n_columns))
+    return np.zeros(n_columns), np.where(is_constant | (std == 0), 1.0, std)
 
 
-def _find_constant(column: NDArray[Any], value: Floats, n_columns: int) -> NDArray[np.bool_]:
+def _mark_constant(column: NDArray[Any], value: Floats, n_columns: int) -> NDArray[np.bool_]:
     low, high = np.full(n_columns, np.inf), np.full(n_columns, -np.inf)
     np.minimum.at(low, column, value)
     np.maximum.at(high, column, value)
     return np.asarray(low == high)
 
 
-def divide(rows: csr_array, deviation: Floats) -> csr_array:
+def divide(rows: csr_array, std: Floats) -> csr_array:
     """Return the rows in units of the columns."""
-    return csr_array((rows.data / deviation[rows.indices], rows.indices, rows.indptr), rows.shape)
+    return csr_array((rows.data / std[rows.indices], rows.indices, rows.indptr), rows.shape)
 
 
 def list_columns_beyond(rows: csr_array, limit: float) -> NDArray[Any]:
@@ -161,20 +161,20 @@ def list_columns_beyond(rows: csr_array, limit: float) -> NDArray[Any]:
     return np.unique(rows.indices[np.abs(rows.data) > limit])
 
 
-def place_columns(column: NDArray[Any]) -> NDArray[np.int32]:
+def renumber_columns(column: NDArray[Any]) -> NDArray[np.int32]:
     """Return new, smaller numbers for ascending columns, in the same order and lanes."""
     gap = np.diff(column, prepend=-1)
     return np.asarray(np.cumsum((gap - 1) % LANES + 1) - 1, dtype=np.int32)
 
 
-def move_columns(rows: csr_array, column: NDArray[Any], place: NDArray[Any]) -> csr_array:
-    """Return the rows with only the given columns (ascending), moved to new places."""
+def move_columns(rows: csr_array, column: NDArray[Any], position: NDArray[Any]) -> csr_array:
+    """Return the rows with only the given columns (ascending), moved to new positions."""
     found = np.searchsorted(column, rows.indices)
     found[found == len(column)] = 0
     is_kept = column[found] == rows.indices
     start = np.concatenate([[0], np.cumsum(is_kept)])[rows.indptr]
-    shape = (rows.shape[0], int(place[-1]) + 1)
-    return csr_array((rows.data[is_kept], place[found[is_kept]], start), shape)
+    shape = (rows.shape[0], int(position[-1]) + 1)
+    return csr_array((rows.data[is_kept], position[found[is_kept]], start), shape)
 
 
 def split_blocks(rows: csr_array) -> Iterator[tuple[slice, Floats]]:

@@ -14,6 +14,7 @@ from scipy.sparse import issparse
 from lhtree import _core
 from lhtree.arrays import Floats
 from lhtree.data import sparse
+from lhtree.data.validation import join_few
 from lhtree.data.weights import check_range, compute_class_weight
 
 MOST_ROWS = 2**30  # a tree has up to twice as many nodes, and node numbers have 32 bits
@@ -26,9 +27,9 @@ class Target(NamedTuple):
     values: NDArray[Any]
     classes: NDArray[Any] | None = None  # None: the values are numbers
 
-    def take(self, place: NDArray[Any]) -> Target:
+    def take(self, position: NDArray[Any]) -> Target:
         """Return the targets of some rows."""
-        return self._replace(values=self.values[place])
+        return self._replace(values=self.values[position])
 
 
 class Table(NamedTuple):
@@ -63,14 +64,20 @@ class Table(NamedTuple):
         """How much each row counts."""
         return np.ones(self.n_rows) if self.weight is None else self.weight
 
-    def look_up_numbers(self, place: NDArray[np.intp]) -> NDArray[np.intp]:
+    def look_up_numbers(self, position: NDArray[np.intp]) -> NDArray[np.intp]:
         """Return the positions of rows of this table in the caller's X."""
-        return place if self.number is None else self.number[place]
+        return position if self.number is None else self.number[position]
 
-    def take(self, place: NDArray[np.intp]) -> Table:
+    def spread_out(self, values: Floats, is_known: NDArray[np.bool_], n_samples: int) -> Floats:
+        """Return values at the positions of their rows in the caller's X, NaN elsewhere."""
+        spread = np.full((n_samples, *values.shape[1:]), np.nan)
+        spread[self.look_up_numbers(np.flatnonzero(is_known))] = values[is_known]
+        return spread
+
+    def take(self, position: NDArray[np.intp]) -> Table:
         """Return some of the rows."""
-        weight = None if self.weight is None else self.weight[place]
-        return Table(self.X[place], weight, self.look_up_numbers(place))
+        weight = None if self.weight is None else self.weight[position]
+        return Table(self.X[position], weight, self.look_up_numbers(position))
 
 
 def make_table(X: Any, y: NDArray[Any], weight: Floats | None) -> tuple[Table, Target]:
@@ -125,9 +132,8 @@ def compute_largest_value(weight_sum: float) -> float:
 def refuse_columns(columns: NDArray[np.int64], names: Sequence[str] | None, limit: float) -> None:
     """Refuse columns with values beyond a limit, if there are any."""
     if len(columns):
-        listed = ", ".join(str(j if names is None else names[j]) for j in columns[:5])
-        more = f" and {len(columns) - 5} more" if len(columns) > 5 else ""
+        listed = join_few([j if names is None else names[j] for j in columns], 5)
         raise ValueError(
-            f"X has values beyond {limit:.1e}, whose squares overflow, in column {listed}{more}; "
+            f"X has values beyond {limit:.1e}, whose squares overflow, in column {listed}; "
             "divide them by a constant."
         )

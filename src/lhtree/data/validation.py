@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from lhtree.data.frames import is_frame
 
 
 def show_gaps(X: Any) -> Any:
-    """Return X with missing values in place of the masked ones of NumPy's masked arrays."""
+    """Return X with missing values in position of the masked ones of NumPy's masked arrays."""
     if isinstance(X, list | tuple) and any(isinstance(row, np.ma.MaskedArray) for row in X):
         X = np.ma.stack([np.ma.asarray(row) for row in X])
     if not isinstance(X, np.ma.MaskedArray):
@@ -82,10 +83,10 @@ def look_up_text(X: Any) -> tuple[int, str] | None:
         return None
     if table.ndim != 2:
         return None
-    for place, column in enumerate(table.T):
+    for position, column in enumerate(table.T):
         for value in column:
             if isinstance(value, str) and not _is_number(value):
-                return place, str(value)
+                return position, str(value)
     return None
 
 
@@ -95,3 +96,9 @@ def _is_number(text: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+def join_few(values: Sequence[Any], most: int = 8) -> str:
+    """Return the first few values in one line, and how many more there are."""
+    more = f" and {len(values) - most} more" if len(values) > most else ""
+    return ", ".join(map(str, values[:most])) + more

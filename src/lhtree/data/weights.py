@@ -71,6 +71,17 @@ def check_range(name: str, weight: Floats) -> None:
         )
 
 
+def check_class_weight(class_weight: Any, *, is_forest: bool) -> None:
+    """Refuse what cannot weigh classes, whatever they are."""
+    words = ("balanced", "balanced_subsample") if is_forest else ("balanced",)
+    is_word = isinstance(class_weight, str) and class_weight in words
+    if class_weight is not None and not is_word and not isinstance(class_weight, Mapping):
+        raise ValueError(
+            "class_weight must be None, a dict from label to weight, 'balanced' or "
+            f"(forests only) 'balanced_subsample', got {class_weight!r}."
+        )
+
+
 def compute_class_weight(
     class_weight: Any, classes: NDArray[Any], y_encoded: NDArray[Any], weight: Floats | None
 ) -> Floats | None:
@@ -92,11 +103,6 @@ def compute_class_factor(
         factor = np.zeros(len(total))
         np.divide(total.sum(), np.count_nonzero(total) * total, out=factor, where=total > 0)
         return factor
-    if not isinstance(class_weight, Mapping):
-        raise ValueError(
-            "class_weight must be None, a dict from label to weight, 'balanced' or "
-            f"(forests only) 'balanced_subsample', got {class_weight!r}."
-        )
     return _look_up(class_weight, classes)
 
 

@@ -9,13 +9,14 @@ from sklearn.metrics import accuracy_score
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from lhtree.data.notices import warn
 from lhtree.data.reading import read_rows
+from lhtree.data.warn import warn
 from lhtree.estimators.base import TreeEstimator, restored_on_error, with_callbacks
 from lhtree.estimators.fit import Fitted, fit_trees
 from lhtree.estimators.params import Params, check_choice, count_threads
 from lhtree.model.prediction import (
     NOT_CALIBRATED,
+    VOTINGS,
     Voting,
     normalize_scores,
     predict_classes,
@@ -106,7 +107,7 @@ class TreeClassifier(ClassifierMixin, TreeEstimator):
                 f"{np.count_nonzero(~is_voted)} rows were drawn by every estimator and have no "
                 "out-of-bag votes; use more estimators.",
             )
-        self.oob_decision_function_ = backend.spread_out(
+        self.oob_decision_function_ = backend.table.spread_out(
             self._normalize(score), is_voted, n_samples
         )
         measure = params.oob_score if callable(params.oob_score) else accuracy_score
@@ -123,7 +124,7 @@ class TreeClassifier(ClassifierMixin, TreeEstimator):
             Turns the outputs of trees into class scores.
         """
         voting = getattr(self, "voting", "membership")
-        check_choice("voting", voting, ("membership", "margin"))
+        check_choice("voting", voting, VOTINGS)
         return Voting(self.n_classes_, by_margin=voting == "margin")
 
     def _score_rows(self, X):

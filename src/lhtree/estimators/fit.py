@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lhtree.arrays import Floats
-from lhtree.data.notices import warn
+from lhtree.arrays import Floats, Scale
+from lhtree.data.warn import warn
 from lhtree.estimators.params import Params, is_auto
 from lhtree.model.building import join_forests
 from lhtree.model.forest import Forest
 from lhtree.model.prediction import Voting
 from lhtree.training import ensemble_size, shrinkage
-from lhtree.training.backend import Backend, Scale
+from lhtree.training.backend import Backend
 from lhtree.training.out_of_bag import OutOfBag
 from lhtree.training.plan import Draw, Plan
 from lhtree.training.progress import Progress
@@ -165,7 +165,7 @@ class _Growth:
         if t is None:
             n_rows, n_columns = self.backend.n_rows, self.backend.n_columns
             n_trees = len(self.plan.positive_class)
-            t = ensemble_size.count_estimators(n_rows, n_columns, n_trees)
+            t = ensemble_size.choose_n_estimators(n_rows, n_columns, n_trees)
             t = max(self._n_old, t)
         if self.forest is not None and t == self._n_old:
             warn(

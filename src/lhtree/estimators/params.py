@@ -15,7 +15,9 @@ from joblib.parallel import get_active_backend
 from sklearn.utils import check_random_state
 
 from lhtree.data.table import MOST_ROWS
+from lhtree.data.weights import check_class_weight
 from lhtree.model.forest import list_positive_classes
+from lhtree.model.prediction import VOTINGS
 from lhtree.training.plan import CONTRASTS, CRITERIA, NO_MAX_DEPTH, Draw, Plan
 
 PRESETS: dict[str, dict[str, Any]] = {
@@ -196,10 +198,10 @@ class Params:
             ccp_alpha=float(self.ccp_alpha),
             contrast=CONTRASTS.index(self.contrast),
             criterion=CRITERIA.index(self.criterion),
-            n_columns=count_columns("max_features", self.max_features, n_columns),
+            max_features=count_columns("max_features", self.max_features, n_columns),
             axis_splits=bool(self.axis_splits),
             n_hyperplanes=min(self.n_hyperplanes, MOST_HYPERPLANES),
-            n_columns_per_tree=count_columns(
+            max_features_per_tree=count_columns(
                 "max_features_per_tree", self.max_features_per_tree, n_columns
             ),
         )
@@ -281,7 +283,8 @@ def _check_forest(params: Params) -> None:
         check_flag(name, getattr(params, name))
     if not callable(params.oob_score):
         check_flag("oob_score", params.oob_score)
-    check_choice("voting", params.voting, ("membership", "margin"))
+    check_class_weight(params.class_weight, is_forest=params.is_forest)
+    check_choice("voting", params.voting, VOTINGS)
     count_draws(params.max_samples, MOST_ROWS, bootstrap=True)
     if not _is_real(params.verbose) and not isinstance(params.verbose, bool | np.bool_):
         _refuse(TypeError, "verbose", params.verbose, "a number; 0 prints nothing")

@@ -126,6 +126,6 @@ class LHTClassifier(TreeClassifier):
         is_cut = np.isfinite(strength)
         # Rounding may put a cut that changes nothing below 0.
         level = np.maximum(strength[is_cut], 0.0)
-        alpha, place = np.unique(np.append(level, 0.0), return_inverse=True)
-        step = np.bincount(place, np.append(gain[is_cut], impurity))
+        alpha, position = np.unique(np.append(level, 0.0), return_inverse=True)
+        step = np.bincount(position, np.append(gain[is_cut], impurity))
         return Bunch(ccp_alphas=alpha, impurities=np.cumsum(step) / len(full.trees_))

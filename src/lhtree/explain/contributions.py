@@ -9,8 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lhtree.arrays import Floats
+from lhtree.data.reading import name_features
+from lhtree.estimators import lookup
 from lhtree.estimators.params import count_threads
-from lhtree.explain import arguments, model_view
+from lhtree.explain import model_view
 from lhtree.explain.paths import Path, trace_paths
 
 
@@ -120,7 +122,7 @@ def explain_rows(model: Any, X: Any, *, paths: bool = False) -> Explanation:
     >>> explanation.column_names[explanation.contribution[0, 0].argmax()]
     'alcohol'
     """
-    arguments.check_model(model)
+    lookup.check_model(model)
     if not isinstance(paths, bool | np.bool_):
         raise ValueError(f"paths must be True or False, got {paths!r}.")
     table = model.encode_rows(X)
@@ -141,7 +143,7 @@ def explain_rows(model: Any, X: Any, *, paths: bool = False) -> Explanation:
         vote=vote,
         column_names=list(model.column_names_),
         classes=model.classes_,
-        feature_names=list(model_view.list_feature_names(model)),
+        feature_names=list(name_features(model)),
         source=model.column_source_,
         table=table,
         paths=trace_paths(model, table) if paths else None,

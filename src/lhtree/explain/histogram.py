@@ -36,15 +36,15 @@ def count_projections(
     n_right = max(int(np.floor((high - threshold) / width)) + 1, 1)
     # The comparison with the threshold itself decides the side: no row may change sides by
     # the rounding of edges.
-    place = np.floor((projection - threshold) / width)
+    step = np.floor((projection - threshold) / width)
     is_left = projection < threshold
-    place = np.where(is_left, np.clip(place, -n_left, -1), np.clip(place, 0, n_right - 1))
-    position = place.astype(np.int64) + n_left
+    step = np.where(is_left, np.clip(step, -n_left, -1), np.clip(step, 0, n_right - 1))
+    index = step.astype(np.int64) + n_left
     size = n_left + n_right
     edge: Floats = threshold + width * np.arange(-n_left, n_right + 1, dtype=np.float64)
     return Histogram(
         edge,
         width,
-        np.bincount(position[is_positive], minlength=size),
-        np.bincount(position[~is_positive], minlength=size),
+        np.bincount(index[is_positive], minlength=size),
+        np.bincount(index[~is_positive], minlength=size),
     )

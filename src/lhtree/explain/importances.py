@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix, triu
 
 from lhtree.arrays import Floats
-from lhtree.explain import arguments
+from lhtree.estimators import lookup
 from lhtree.explain.splits import to_frame
 from lhtree.model.tree import Tree
 
@@ -41,7 +41,7 @@ def class_importances(model: Any) -> Floats:
     >>> [model.column_names_[j] for j in strongest]
     ['proline', 'alcohol', 'color_intensity']
     """
-    arguments.check_model(model)
+    lookup.check_model(model)
     importance = np.zeros((model.n_classes_, model.forest_.n_features))
     n_trees = np.zeros(model.n_classes_)
     for tree in model.forest_:
@@ -87,9 +87,9 @@ def interactions(model: Any, *, n_pairs: int | None = None) -> Any:
     >>> table["feature_1"][0], table["feature_2"][0]
     ('alcohol', 'proline')
     """
-    arguments.check_model(model)
+    lookup.check_model(model)
     if n_pairs is not None:
-        arguments.check_number("n_pairs", n_pairs, 1, np.iinfo(np.int64).max)
+        lookup.check_number("n_pairs", n_pairs, 1, np.iinfo(np.int64).max)
     first, second, n_splits, strength = _sum_pairs(model)
     order = np.lexsort((second, first, -n_splits, -strength))[:n_pairs]
     name = np.array(model.column_names_, dtype=object)

@@ -3,32 +3,18 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lhtree.arrays import Floats, Ints
-from lhtree.data.reading import name_features
+from lhtree.arrays import LANES, Floats, Ints
 from lhtree.estimators.params import count_threads
 from lhtree.model.forest import Forest
-from lhtree.model.prediction import predict_classes
+from lhtree.model.prediction import MOST_EXTREME, predict_classes
 from lhtree.model.tree import Tree
 
-MOST_EXTREME = 1e154  # the core moves numbers beyond it to it; see native/old/predict.hpp
 THRESHOLD_KINDS = ("leaf", "N1", "N2", "N3", "N4", "e", "gini")  # by Forest.threshold_kind
-
-
-def count_trees_per_estimator(model: Any) -> int:
-    """Return how many trees an estimator has: one per class, or one for two classes."""
-    n_trees: int = model.voting_.n_trees_per_estimator
-    return n_trees
-
-
-def list_feature_names(model: Any) -> Sequence[str]:
-    """Return the names of the columns of the caller's `X`."""
-    return name_features(model)
 
 
 def mark_numeric_columns(model: Any) -> NDArray[np.bool_]:
@@ -82,9 +68,9 @@ def compute_contributions(tree: Tree, node: int, Z: Floats) -> tuple[NDArray[np.
 def project(tree: Tree, node: int, Z: Floats) -> Floats:
     """Return the projections of rows at a node, added up as the core does, bit for bit."""
     feature, weight, center, _ = tree.terms(node)
-    lanes = np.zeros((8, len(Z)))
+    lanes = np.zeros((LANES, len(Z)))
     for j, w, c in zip(feature, weight, center, strict=True):
-        lanes[j % 8] += w * np.where(np.isnan(Z[:, j]), c, Z[:, j])
+        lanes[j % LANES] += w * np.where(np.isnan(Z[:, j]), c, Z[:, j])
     halves = lanes[:4] + lanes[4:]
     score: Floats = (halves[0] + halves[2]) + (halves[1] + halves[3])
     return score

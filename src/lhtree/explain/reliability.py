@@ -50,9 +50,9 @@ def compute_reliability(
     >>> round(bins.error, 9)  # two rows with a gap of 0.4, one of 0.2
     0.333333333
     """
-    place = np.minimum((probability * n_bins).astype(np.int64), n_bins - 1)
-    n_rows = np.bincount(place, minlength=n_bins)
+    bin_number = np.minimum((probability * n_bins).astype(np.int64), n_bins - 1)
+    n_rows = np.bincount(bin_number, minlength=n_bins)
     with np.errstate(invalid="ignore"):
-        mean = np.bincount(place, probability, n_bins) / n_rows
-        accuracy = np.bincount(place, is_right, n_bins) / n_rows
+        mean = np.bincount(bin_number, probability, n_bins) / n_rows
+        accuracy = np.bincount(bin_number, is_right, n_bins) / n_rows
     return Reliability(n_rows, mean, accuracy)

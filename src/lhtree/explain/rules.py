@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from lhtree.arrays import Ints
-from lhtree.explain import arguments
+from lhtree.estimators import lookup
 from lhtree.explain.wording import (
     Condition,
     LinearSum,
@@ -151,7 +151,7 @@ def rules(model: Any, *, min_weight: float = 0.0, X: Any = None, units: str = "r
     >>> round(rules(model, min_weight=0.5, X=X).agreement, 2)
     0.97
     """
-    arguments.check_model(model)
+    lookup.check_model(model)
     is_number = isinstance(min_weight, int | float | np.number)
     if not is_number or isinstance(min_weight, bool) or not 0 <= min_weight <= 1:
         raise ValueError(f"min_weight must be a number from 0 to 1, got {min_weight!r}.")

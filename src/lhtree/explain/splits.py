@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lhtree.arrays import Floats, Ints
+from lhtree.estimators import lookup
 from lhtree.explain import arguments, model_view
 from lhtree.model.tree import Tree
 
@@ -52,8 +53,8 @@ def split_table(model: Any, *, n_features: int = 5) -> Any:
     >>> table["feature_1"][0], table["threshold_kind"][0]
     ('proline', 'N3')
     """
-    arguments.check_model(model)
-    arguments.check_number("n_features", n_features, 1, np.iinfo(np.int64).max)
+    lookup.check_model(model)
+    lookup.check_number("n_features", n_features, 1, np.iinfo(np.int64).max)
     forest = model.forest_
     split = np.flatnonzero(forest.left >= 0)
     tree = np.repeat(np.arange(len(forest)), np.diff(forest.tree_start))[split]
@@ -61,7 +62,7 @@ def split_table(model: Any, *, n_features: int = 5) -> Any:
     kind = np.array(model_view.THRESHOLD_KINDS, dtype=object)
     columns: dict[str, NDArray[Any]] = {
         "tree": tree,
-        "estimator": tree // model_view.count_trees_per_estimator(model),
+        "estimator": tree // model.voting_.n_trees_per_estimator,
         "positive_class": model.classes_[forest.positive_class[tree]],
         "node": node,
         "depth": forest.compute_depth()[split],
@@ -189,9 +190,9 @@ def split_view(model: Any, tree: int, node: int, X: Any, y: Any) -> SplitView:
     >>> view.threshold_kind, view.pure_side, int(view.is_right.sum()), int(view.is_positive.sum())
     ('N3', 'left', 70, 59)
     """
-    arguments.check_model(model)
-    chosen = arguments.look_up_tree(model, tree)
-    number = arguments.look_up_split(chosen, node)
+    lookup.check_model(model)
+    chosen = lookup.look_up_tree(model, tree)
+    number = lookup.look_up_split(chosen, node)
     table = model.encode_rows(X)
     labels = arguments.check_labels(model, y, len(table))
     row = np.flatnonzero(_mark_reaching(chosen, number, model.apply(X)[:, chosen.number]))

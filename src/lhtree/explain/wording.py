@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from lhtree.explain import arguments
+from lhtree.data.validation import join_few
+from lhtree.estimators import lookup
 from lhtree.model.tree import Tree
 
 UNITS = ("raw", "standardized")
@@ -90,7 +91,7 @@ def _check_names(argument: str, given: Any, own: Sequence[Any]) -> tuple[str, ..
     if isinstance(given, str) or len(given) != len(own):
         raise ValueError(
             f"{argument} must list {len(own)} names, got {given!r}; the model's own are "
-            f"{arguments.join_few(list(own))}."
+            f"{join_few(list(own))}."
         )
     return tuple(map(str, given))
 
@@ -158,4 +159,4 @@ def format_term(term: Term, decimals: int, *, is_first: bool) -> str:
 
 def check_decimals(decimals: Any) -> int:
     """Return a valid number of decimals."""
-    return arguments.check_number("decimals", decimals, 0, 17)
+    return lookup.check_number("decimals", decimals, 0, 17)

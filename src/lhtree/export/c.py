@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lhtree.explain.model_view import MOST_EXTREME
 from lhtree.export.plain import PlainModel, read_model
-from lhtree.model.prediction import TIE_WEIGHT
-from lhtree.persist.files import Address, write_atomically
+from lhtree.files import PathLike, write_atomically
+from lhtree.model.prediction import MOST_EXTREME, TIE_WEIGHT
 
 MOST_TERMS = 250_000  # coefficients of a file: about 12 MB of text
 SAFE = re.compile(r"[A-Za-z0-9 _.,:;=+*/()<>-]")  # no quotes, no backslash, no trigraph
@@ -196,7 +195,7 @@ CALIBRATION = """\
 """
 
 
-def to_c(model: Any, path: Address | None = None, *, prefix: str = "lhtree") -> str:
+def to_c(model: Any, path: PathLike | None = None, *, prefix: str = "lhtree") -> str:
     """Write a fitted classifier as one C99 file that needs no library and no heap.
 
     Its functions predict the label and the probabilities of one row, bit for bit as the

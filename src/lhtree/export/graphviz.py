@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from lhtree.explain.arguments import check_model, check_number, look_up_tree
+from lhtree.estimators.lookup import check_model, check_number, look_up_tree
 from lhtree.explain.wording import (
     Vocabulary,
     check_decimals,
@@ -15,8 +15,8 @@ from lhtree.explain.wording import (
     format_number,
     make_vocabulary,
 )
+from lhtree.files import write_atomically
 from lhtree.model.tree import Tree
-from lhtree.persist.files import write_atomically
 
 # Okabe and Ito's colours: colour-blind people can distinguish them.
 PALETTE = ((0, 114, 178), (230, 159, 0), (0, 158, 115), (204, 121, 167), (86, 180, 233),

@@ -14,12 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lhtree.arrays import Ints
-from lhtree.explain.model_view import MOST_EXTREME
-from lhtree.export.plain import LANES, PlainModel, Terms, place_terms, read_model
+from lhtree.arrays import LANES, Ints
+from lhtree.export.plain import PlainModel, Terms, place_terms, read_model
+from lhtree.files import PathLike, write_atomically
 from lhtree.model.forest import Forest
-from lhtree.model.prediction import TIE_WEIGHT
-from lhtree.persist.files import Address, write_atomically
+from lhtree.model.prediction import MOST_EXTREME, TIE_WEIGHT
 
 if TYPE_CHECKING:
     from onnx import ModelProto
@@ -34,7 +33,7 @@ NUMBERS_PER_BLOCK = 2**18  # that a step gathers; bounds the memory, and fits in
 LABEL_TYPES = {"U": "STRING", "O": "STRING", "b": "BOOL", "f": "DOUBLE"}
 
 
-def to_onnx(model: Any, path: Address | None = None, *, dtype: str = "float64") -> ModelProto:
+def to_onnx(model: Any, path: PathLike | None = None, *, dtype: str = "float64") -> ModelProto:
     """Write a fitted classifier as an ONNX graph of standard operators.
 
     The graph computes in double precision and adds up in the same order as the package:

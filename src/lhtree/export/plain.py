@@ -9,14 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lhtree.arrays import Floats, Ints
+from lhtree.arrays import LANES, Floats, Ints
 from lhtree.data.columns import Columns
-from lhtree.explain.arguments import check_model
-from lhtree.explain.model_view import count_trees_per_estimator, list_feature_names
+from lhtree.data.reading import name_features
+from lhtree.estimators.lookup import check_model
 from lhtree.model.forest import Forest
 from lhtree.model.prediction import NOT_CALIBRATED
-
-LANES = 8  # partial sums of a projection
 
 
 @dataclass(frozen=True)
@@ -63,8 +61,8 @@ def read_model(model: Any) -> PlainModel:
         forest=model.forest_,
         classes=model.classes_,
         columns=model.columns_,
-        feature_names=list_feature_names(model),
-        n_trees_per_estimator=count_trees_per_estimator(model),
+        feature_names=name_features(model),
+        n_trees_per_estimator=model.voting_.n_trees_per_estimator,
         by_margin=by_margin,
         calibration=(float(offset), float(exponent)),
     )

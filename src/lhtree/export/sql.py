@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from lhtree.arrays import Floats, Ints
-from lhtree.export.plain import LANES, PlainModel, Terms, place_all_terms, read_model
+from lhtree.arrays import LANES, Floats, Ints
+from lhtree.export.plain import PlainModel, Terms, place_all_terms, read_model
 from lhtree.model.prediction import TIE_WEIGHT
 
 MOST_NUMBERS = 500_000  # constants of a statement: about 10 MB of text

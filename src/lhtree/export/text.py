@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from lhtree.explain.arguments import check_model, check_number, look_up_tree
+from lhtree.estimators.lookup import check_model, check_number, look_up_tree
 from lhtree.explain.wording import (
     Vocabulary,
     check_decimals,

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lhtree.arrays import Floats
+from lhtree.arrays import Arrays, Scale
 from lhtree.model.forest import Forest
-from lhtree.model.packing import Arrays, complete
+from lhtree.model.packing import complete
 
 
-def finish_forest(grown: Arrays, scale: tuple[Floats, Floats]) -> Forest:
+def finish_forest(grown: Arrays, scale: Scale) -> Forest:
     """Return the forest of trees that have grown.
 
     Growing nodes take half the memory of finished ones, which leaves room for the training
@@ -29,7 +29,7 @@ def finish_forest(grown: Arrays, scale: tuple[Floats, Floats]) -> Forest:
     """
     mean, std = scale
     complete(grown, grown["threshold_kind"] > 0, len(mean))
-    return Forest._from_core({**grown, "column_mean": mean, "column_std": std})
+    return Forest.from_arrays({**grown, "column_mean": mean, "column_std": std})
 
 
 def join_forests(forests: Sequence[Forest]) -> Forest:
@@ -47,4 +47,4 @@ def join_forests(forests: Sequence[Forest]) -> Forest:
             arrays[field.name] = np.concatenate([parts[0][:1], *shifted])
         else:
             arrays[field.name] = np.concatenate(parts)
-    return Forest._from_core(arrays)
+    return Forest.from_arrays(arrays)

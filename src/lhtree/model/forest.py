@@ -18,7 +18,7 @@ from scipy.sparse import csr_array
 
 from lhtree import _core
 from lhtree.arrays import Floats, Ints
-from lhtree.data.sparse import move_columns, place_columns, split_blocks
+from lhtree.data.sparse import move_columns, renumber_columns, split_blocks
 from lhtree.model.packing import pack, unpack
 from lhtree.model.tree import Tree, compute_depth, list_term_columns
 from lhtree.model.validation import check_forest
@@ -110,9 +110,9 @@ class Forest:
         return pack(vars(self))
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self._adopt(unpack(state))
+        self.adopt(unpack(state))
 
-    def _adopt(self, arrays: dict[str, NDArray[Any]]) -> None:
+    def adopt(self, arrays: dict[str, NDArray[Any]]) -> None:
         """Take over arrays that no one else holds, and check them."""
         self.__dict__.update(arrays)
         check_forest(self)
@@ -123,7 +123,7 @@ class Forest:
             getattr(self, field.name).flags.writeable = False
 
     @classmethod
-    def _from_core(cls, arrays: dict[str, NDArray[Any]]) -> Forest:
+    def from_arrays(cls, arrays: dict[str, NDArray[Any]]) -> Forest:
         """Return a forest of valid arrays that no one else holds, without checks."""
         forest = cls.__new__(cls)
         forest.__dict__.update(arrays)
@@ -266,19 +266,19 @@ class Forest:
         """Drop the columns of sparse rows that no term uses, so that dense blocks are narrow."""
         column = np.unique(self.feature)
         lists_all = np.diff(self.feature_start) == np.diff(self.start)
-        place = place_columns(column)
-        if not (lists_all.all() and column.size) or place[-1] + 1 >= self.n_features:
+        position = renumber_columns(column)
+        if not (lists_all.all() and column.size) or position[-1] + 1 >= self.n_features:
             return self, X
-        units = np.zeros(place[-1] + 1), np.ones(place[-1] + 1)
+        units = np.zeros(position[-1] + 1), np.ones(position[-1] + 1)
         for unit, whole in zip(units, (self.column_mean, self.column_std), strict=True):
-            unit[place] = whole[column]
+            unit[position] = whole[column]
         arrays = {
-            "feature": place[np.searchsorted(column, self.feature)],
+            "feature": position[np.searchsorted(column, self.feature)],
             "column_mean": units[0],
             "column_std": units[1],
         }
-        forest = Forest._from_core(vars(self) | arrays)
-        return forest, move_columns(X, column, place)
+        forest = Forest.from_arrays(vars(self) | arrays)
+        return forest, move_columns(X, column, position)
 
 
 def _vote_dense(

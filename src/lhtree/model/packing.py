@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-Arrays = dict[str, NDArray[Any]]
+from lhtree.arrays import Arrays
 
 NARROWER: dict[str, tuple[type[np.generic], ...]] = {
     "i": (np.uint8, np.uint16, np.int32),
@@ -89,9 +89,9 @@ def complete(arrays: Arrays, is_split: NDArray[np.bool_], n_features: int) -> No
 
 def _add_up(size: NDArray[Any]) -> NDArray[np.int64]:
     """Return the start of each of several consecutive entries, and the end of the last."""
-    place = np.zeros(len(size) + 1, dtype=np.int64)
-    np.cumsum(size, out=place[1:])
-    return place
+    start = np.zeros(len(size) + 1, dtype=np.int64)
+    np.cumsum(size, out=start[1:])
+    return start
 
 
 def _widen(array: NDArray[Any]) -> NDArray[Any]:

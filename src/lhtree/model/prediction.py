@@ -20,6 +20,8 @@ from lhtree.model.forest import Forest, Votes, list_positive_classes
 
 TIE_WEIGHT = 1e-6  # the most that the signed distance adds to a vote
 CHUNK = 512  # rows scored at once, which takes little memory
+MOST_EXTREME = 1e154  # the core moves numbers beyond it to it; see native/old/predict.hpp
+VOTINGS = ("membership", "margin")
 NOT_CALIBRATED = (0.0, 1.0)  # offset and exponent that change nothing
 
 
@@ -144,8 +146,8 @@ def tie_break(signed_distance: Floats) -> Floats:
     """Return ``TIE_WEIGHT * (1 + s / (1 + |s|)) / 2``, positive for any finite ``s``."""
     size = np.abs(signed_distance)
     # Below zero, 1 - |s| / (1 + |s|) would cancel to 0 for large distances.
-    share = np.where(signed_distance < 0, 1 / (1 + size), 1 + size / (1 + size))
-    return TIE_WEIGHT * share / 2
+    bonus = np.where(signed_distance < 0, 1 / (1 + size), 1 + size / (1 + size))
+    return TIE_WEIGHT * bonus / 2
 
 
 def normalize_scores(score: Floats, offset: float = 0.0, exponent: float = 1.0) -> Floats:

@@ -7,14 +7,14 @@ import stat
 from pathlib import Path
 
 from lhtree.estimators.base import TreeEstimator
+from lhtree.files import PathLike, replacing
 from lhtree.persist.container import pack, unpack
-from lhtree.persist.files import Address, replacing
 from lhtree.persist.state import check_savable, describe, restore
 
 __all__ = ["load", "save"]
 
 
-def save(model: TreeEstimator, path: Address) -> None:
+def save(model: TreeEstimator, path: PathLike) -> None:
     """Write a fitted classifier to one file.
 
     The file is in the safetensors format: arrays and text, no code. It keeps the
@@ -58,7 +58,7 @@ def save(model: TreeEstimator, path: Address) -> None:
         file.writelines(chunks)
 
 
-def load(path: Address) -> TreeEstimator:
+def load(path: PathLike) -> TreeEstimator:
     """Read a classifier that `save` wrote.
 
     Everything is checked before it is used, and nothing in the file is run as code: a
@@ -98,7 +98,7 @@ def load(path: Address) -> TreeEstimator:
         raise ValueError(f"{Path(path).name} cannot be loaded as a model: {reason}.") from error
 
 
-def _read(path: Address) -> bytes:
+def _read(path: PathLike) -> bytes:
     """Return the bytes of a regular file: a pipe or a device may have no end."""
     # Mapped into memory, a file that another program cuts short would end the process.
     with open(path, "rb", opener=_open_at_once) as file:

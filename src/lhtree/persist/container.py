@@ -13,7 +13,8 @@ import re
 from typing import Any, NoReturn
 
 import numpy as np
-from numpy.typing import NDArray
+
+from lhtree.arrays import Arrays
 
 KEY = "lhtree"  # of the metadata
 BLANK = "0" * 64
@@ -25,8 +26,6 @@ DTYPES = {"F64": np.float64, "I64": np.int64, "I32": np.int32, "I8": np.int8}
 SIZE_BYTES = 8  # a file starts with the size of its header
 MOST_HEADER = 1 << 24
 MOST_LEVELS = 32
-
-Arrays = dict[str, NDArray[Any]]
 
 
 def pack(description: dict[str, Any], arrays: Arrays) -> list[bytes | memoryview]:
@@ -40,8 +39,8 @@ def pack(description: dict[str, Any], arrays: Arrays) -> list[bytes | memoryview
     size = int.from_bytes(data[:SIZE_BYTES], "little")
     if size > MOST_HEADER:
         raise ValueError(
-            f"The labels, names and parameters of the model take {size} bytes; a file holds at "
-            f"most {MOST_HEADER}."
+            f"its labels, names and parameters take {size} bytes, but a file holds at most "
+            f"{MOST_HEADER}"
         )
     start, end = _locate_digest(data, size)
     whole = memoryview(data)

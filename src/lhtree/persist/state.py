@@ -1,4 +1,4 @@
-"""The model as plain data, and back: the one place that lists what a fit leaves behind.
+"""The model as plain data, and back: the one list of what a fit leaves behind.
 
 Whatever `fit` sets must be among `ATTRIBUTES` (or in the forest): saving refuses a
 model with anything else, so that nothing is lost silently.
@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from lhtree.arrays import Arrays
 from lhtree.data.columns import Columns
 from lhtree.data.table import MOST_ROWS
 from lhtree.estimators import LHForestClassifier, LHTClassifier
@@ -23,7 +24,6 @@ from lhtree.estimators.params import Params
 from lhtree.model.forest import Forest, list_positive_classes
 from lhtree.persist import values
 from lhtree.persist.categories import decode_columns, encode_columns
-from lhtree.persist.container import Arrays
 from lhtree.persist.values import NotPlainError
 from lhtree.training.plan import Draw
 
@@ -153,8 +153,8 @@ def describe(model: TreeEstimator) -> tuple[dict[str, Any], Arrays]:
     fitted: dict[str, Any] = {}
     for attribute in ATTRIBUTES:
         if attribute.name in vars(model):
-            place = arrays if attribute.is_array else fitted
-            place[attribute.name] = _name_errors(
+            part = arrays if attribute.is_array else fitted
+            part[attribute.name] = _name_errors(
                 attribute.encode, vars(model)[attribute.name], attribute.name
             )
     if model.columns_.is_plain:  # they follow from n_features_in_
@@ -203,10 +203,10 @@ def restore(description: dict[str, Any], arrays: Arrays) -> TreeEstimator:
     arrays = dict(arrays)
     state: dict[str, Any] = {"forest_": _restore_forest(arrays)}
     for attribute in ATTRIBUTES:
-        place = arrays if attribute.is_array else parts["fitted"]
-        if attribute.name in place:
+        part = arrays if attribute.is_array else parts["fitted"]
+        if attribute.name in part:
             state[attribute.name] = _name_errors(
-                attribute.decode, place.pop(attribute.name), attribute.name
+                attribute.decode, part.pop(attribute.name), attribute.name
             )
         elif attribute.is_always_there:
             raise ValueError(f"its attribute {attribute.name!r} is missing")
@@ -289,7 +289,7 @@ def _restore_forest(arrays: Arrays) -> Forest:
             raise ValueError(f"its array {FOREST + field.name!r} is missing")
         parts[field.name] = np.require(arrays.pop(FOREST + field.name), requirements=["C", "A"])
     forest = Forest.__new__(Forest)
-    forest._adopt(parts)
+    forest.adopt(parts)
     return forest
 
 

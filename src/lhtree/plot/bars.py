@@ -7,8 +7,10 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 
+from lhtree.data.reading import name_features
+from lhtree.estimators import lookup
 from lhtree.explain import arguments, class_importances, explain_rows, model_view
-from lhtree.explain.values import describe_values
+from lhtree.explain.row_text import describe_values
 from lhtree.plot.canvas import (
     DOWN,
     FAINT,
@@ -56,11 +58,11 @@ def plot_importances(
     >>> ax.get_yticklabels()[0].get_text()
     'proline'
     """
-    arguments.check_model(model)
+    lookup.check_model(model)
     if class_label is None:
         importance, whose = model.feature_importances_, "all trees"
     else:
-        k = arguments.look_up_class(model, class_label)
+        k = lookup.look_up_class(model, class_label)
         importance = model_view.sum_by_feature(
             class_importances(model)[k], model.column_source_, model.n_features_in_
         )
@@ -73,7 +75,7 @@ def plot_importances(
             f"{value:.3f}", (value, i), (3, 0), textcoords="offset points", va="center",
             fontsize="small", color=INK,
         )  # fmt: skip
-    names = model_view.list_feature_names(model)
+    names = name_features(model)
     ax.set_yticks(range(len(order)), [shorten(names[j]) for j in order], **PLAIN)
     ax.set_ylim(len(order) - 0.4, -0.6)
     ax.margins(x=0.16)
@@ -118,11 +120,11 @@ def plot_contributions(
     >>> ax.get_title()
     'Why class 0: vote 1.000'
     """
-    arguments.check_model(model)
+    lookup.check_model(model)
     X = arguments.read_row(x)
     explained = explain_rows(model, X)
     label = model.predict(X)[0] if class_label is None else class_label
-    k = arguments.look_up_class(model, label)
+    k = lookup.look_up_class(model, label)
     total = explained.by_feature()
     names = [
         f"{shorten(name)} = {shorten(value)}"
@@ -160,9 +162,9 @@ def _draw_waterfall(ax: Axes, base: float, steps: list[tuple[str, float]], vote:
         ax.plot([end, end], [i - 0.3, i + 1.3], color=INK, linewidth=0.7)
     texts = [f"{base:.3f}", *(format_change(value) for _, value in steps), f"{vote:.3f}"]
     right = [base, *np.maximum(ends[:-1], ends[1:]), vote]
-    for i, (text, place) in enumerate(zip(texts, right, strict=True)):
+    for i, (text, x) in enumerate(zip(texts, right, strict=True)):
         ax.annotate(
-            text, (place, i), (4, 0), textcoords="offset points", va="center", fontsize="small",
+            text, (x, i), (4, 0), textcoords="offset points", va="center", fontsize="small",
             color=INK,
         )  # fmt: skip
     labels = ["fraction in training", *(name for name, _ in steps), "vote"]

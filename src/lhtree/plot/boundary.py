@@ -10,6 +10,7 @@ from matplotlib.collections import LineCollection
 from matplotlib.colors import ListedColormap
 
 from lhtree.arrays import Floats
+from lhtree.estimators import lookup
 from lhtree.explain import arguments, model_view
 from lhtree.model.tree import Tree
 from lhtree.plot.canvas import (
@@ -68,14 +69,14 @@ def plot_boundary(
     >>> ax.get_xlabel(), ax.get_ylabel()
     ('alcohol', 'flavanoids')
     """
-    arguments.check_model(model)
+    lookup.check_model(model)
     if model.forest_.n_features != 2 or model.n_features_in_ != 2:
         raise ValueError(
             "plot_boundary needs a model of two numeric columns, but this one has "
             f"{model.forest_.n_features}; fit a model on two columns of X."
         )
-    n_per_estimator = model_view.count_trees_per_estimator(model)
-    estimator = arguments.check_number(
+    n_per_estimator = model.voting_.n_trees_per_estimator
+    estimator = lookup.check_number(
         "estimator", estimator, 0, len(model.forest_) // n_per_estimator - 1
     )
     table = model.encode_rows(X)

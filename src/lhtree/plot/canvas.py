@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.legend import Legend
 
-from lhtree.explain import arguments
+from lhtree.estimators import lookup
 
 # Okabe and Ito's colours: distinct for colour-blind readers, and by lightness in print.
 POSITIVE = "#0072B2"
@@ -40,7 +40,7 @@ def get_axes(ax: Axes | None, size: tuple[float, float] | None = None) -> Axes:
 
 def check_count(name: str, value: Any) -> int:
     """Return a positive integer; refuse anything else."""
-    return arguments.check_number(name, value, 1, np.iinfo(np.int64).max)
+    return lookup.check_number(name, value, 1, np.iinfo(np.int64).max)
 
 
 def shorten(name: object, length: int = 28) -> str:

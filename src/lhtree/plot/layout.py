@@ -11,7 +11,7 @@ from lhtree.model.tree import Tree
 
 
 class Layout(NamedTuple):
-    """Nodes to draw, breadth-first, and their places."""
+    """Nodes to draw, breadth-first, and their positions."""
 
     node: Ints
     x: Floats  # one unit is the width of a node with its gap

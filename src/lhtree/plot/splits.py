@@ -39,7 +39,7 @@ def plot_split(
 ) -> Axes:
     """Show how a split separates the rows that reach it.
 
-    Positive rows, those of the tree's class, are counted upwards along the projection FS,
+    Positive rows, those of the tree's class, are counted upwards along the projection,
     negative rows downwards. Triangles mark the four extremes of the training rows, a dashed
     line the threshold. The side that was pure in training is shaded in its colour.
 
@@ -120,7 +120,7 @@ def _label(ax: Axes, view: SplitView) -> None:
     title = f"Tree {view.tree}, split {view.node}: {name} against all other classes"
     ax.set_title(title, **PLAIN)
     ax.set_xlabel(
-        f"projection FS, left below c = {view.threshold:.3g} "
+        f"projection, left below c = {view.threshold:.3g} "
         f"({view.threshold_kind}: {REASONS[view.threshold_kind]})"
     )
     ax.set_ylabel("rows")

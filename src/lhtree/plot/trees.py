@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.patches import FancyBboxPatch, Patch, Rectangle
 
-from lhtree.explain import arguments
+from lhtree.estimators import lookup
 from lhtree.model.tree import Tree
 from lhtree.plot.canvas import (
     FAINT,
@@ -62,8 +62,8 @@ def plot_tree(model: Any, tree: int = 0, *, max_nodes: int = 60, ax: Axes | None
     >>> ax.get_title()
     'Tree 0: class 0 against all other classes'
     """
-    arguments.check_model(model)
-    which = arguments.look_up_tree(model, tree)
+    lookup.check_model(model)
+    which = lookup.look_up_tree(model, tree)
     layout = lay_out(which, check_count("max_nodes", max_nodes))
     n_columns, n_levels = layout.x.max() + 1, int(layout.depth.max()) + 1
     ax = get_axes(ax, (max(4.0, INCHES * n_columns + 0.3), 1.0 + INCHES * n_levels))
@@ -102,7 +102,7 @@ def _choose_lettering(ax: Axes, n_columns: float, n_levels: int) -> Lettering:
 def _draw_edges(ax: Axes, tree: Tree, layout: Layout, size: float) -> None:
     is_open = (tree.left[layout.node] >= 0) & (layout.n_hidden == 0)
     for i in np.flatnonzero(is_open):
-        for side, text in enumerate(("FS < c", "FS ≥ c")):
+        for side, text in enumerate(("projection < c", "projection ≥ c")):
             child = tree.left[i] + side
             x, y = layout.x[[i, child]], -layout.depth[[i, child]].astype(float)
             y += [-HEIGHT / 2, HEIGHT / 2]
@@ -161,8 +161,8 @@ def _draw_node(ax: Axes, tree: Tree, layout: Layout, i: int, lettering: Letterin
     )
     if layout.n_hidden[i]:
         below = f"+ {layout.n_hidden[i]:,} nodes"
-        place: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": lettering.size}
-        ax.text(x, y - 0.72 * HEIGHT, below, color=INK, **place)
+        below_style: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": lettering.size}
+        ax.text(x, y - 0.72 * HEIGHT, below, color=INK, **below_style)
 
 
 def format_rows(n_rows: int) -> str:

@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.patches import Patch, Rectangle
 
 from lhtree.arrays import Floats, Ints
-from lhtree.explain import arguments, model_view
+from lhtree.estimators import lookup
 from lhtree.model.tree import Tree
 from lhtree.plot.canvas import (
     DOWN,
@@ -99,14 +99,14 @@ def plot_weights(
 
 def _select_trees(model: Any, class_label: Any, estimator: int) -> list[Tree]:
     """Return the trees of an estimator, of all classes or of one."""
-    arguments.check_model(model)
-    n_per_estimator = model_view.count_trees_per_estimator(model)
+    lookup.check_model(model)
+    n_per_estimator = model.voting_.n_trees_per_estimator
     n_estimators = len(model.forest_) // n_per_estimator
-    first = arguments.check_number("estimator", estimator, 0, n_estimators - 1) * n_per_estimator
+    first = lookup.check_number("estimator", estimator, 0, n_estimators - 1) * n_per_estimator
     trees = [model.forest_[first + k] for k in range(n_per_estimator)]
     if class_label is None:
         return trees
-    k = arguments.look_up_class(model, class_label)
+    k = lookup.look_up_class(model, class_label)
     chosen = [tree for tree in trees if tree.positive_class == k]
     if not chosen:
         raise ValueError(
@@ -183,5 +183,8 @@ def _finish(
     ax.set_xlabel(
         "\n".join([scale, " ".join(notes)]).strip(), fontsize="small", color=INK, labelpad=24
     )
-    marks = [Patch(color=DOWN, label="lowers FS"), Patch(color=UP, label="raises FS")]
+    marks = [
+        Patch(color=DOWN, label="lowers the projection"),
+        Patch(color=UP, label="raises the projection"),
+    ]
     show_legend(ax, handles=marks, ncols=2, loc="upper center", bbox_to_anchor=(0.5, 0.0))

@@ -10,10 +10,11 @@ import numpy as np
 
 import lhtree
 from lhtree.arrays import Ints
-from lhtree.data.notices import warning_once
+from lhtree.data.warn import warning_once
+from lhtree.estimators import lookup
 from lhtree.explain import arguments, model_view
 from lhtree.explain.counterfactuals import can_be_proven
-from lhtree.persist.files import write_atomically
+from lhtree.files import write_atomically
 from lhtree.report import rows, summary, trees
 from lhtree.report.metrics import Metrics, Predictions, compute_metrics
 from lhtree.report.render import render
@@ -77,12 +78,12 @@ def write_report(
     ...     path.name, path.stat().st_size < 5_000_000
     ('wine.html', True)
     """
-    arguments.check_model(model)
-    max_trees = arguments.check_number("max_trees", max_trees, 1, np.iinfo(np.int64).max)
-    max_rows = arguments.check_number("max_rows", max_rows, 1, np.iinfo(np.int64).max)
+    lookup.check_model(model)
+    max_trees = lookup.check_number("max_trees", max_trees, 1, np.iinfo(np.int64).max)
+    max_rows = lookup.check_number("max_rows", max_rows, 1, np.iinfo(np.int64).max)
     if title is not None and not isinstance(title, str):
         raise TypeError(f"title must be a string or None, got {title!r}.")
-    place = _check_path(path)
+    file = _check_path(path)
     probability = model.predict_proba(X)
     labels = arguments.check_labels(model, y, len(probability))
     y_encoded, predicted = (
@@ -94,20 +95,20 @@ def write_report(
     data = _collect_data(model, X, predictions, number, shown)
     metrics = compute_metrics(predictions)
     context = _collect_context(model, title, metrics, len(y_encoded), len(number), len(shown))
-    write_atomically(place, render(context, data))
-    return place
+    write_atomically(file, render(context, data))
+    return file
 
 
 def _check_path(path: str | os.PathLike[str]) -> Path:
     """Refuse a path that cannot be written before the work starts."""
-    place = Path(path)
-    if place.is_dir():
+    file = Path(path)
+    if file.is_dir():
         raise IsADirectoryError(f"path={str(path)!r} is a folder; name a file in it.")
-    if not place.parent.is_dir():
+    if not file.parent.is_dir():
         raise FileNotFoundError(
-            f"path={str(path)!r} lies in a folder that does not exist; make {place.parent} first."
+            f"path={str(path)!r} lies in a folder that does not exist; make {file.parent} first."
         )
-    return place
+    return file
 
 
 def _collect_data(

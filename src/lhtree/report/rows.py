@@ -10,9 +10,10 @@ from scipy.sparse import issparse
 
 from lhtree.arrays import Floats, Ints
 from lhtree.data.frames import take_rows
-from lhtree.explain import Explanation, arguments, explain_rows, model_view, nearest_counterfactual
+from lhtree.estimators import lookup
+from lhtree.explain import Explanation, explain_rows, model_view, nearest_counterfactual
 from lhtree.explain.counterfactuals import can_be_proven
-from lhtree.explain.values import describe_values
+from lhtree.explain.row_text import describe_values
 from lhtree.report.metrics import Predictions
 
 N_TERMS = 10  # contributions per row and class, and changes of a counterfactual
@@ -145,7 +146,7 @@ def _describe_counterfactual(model: Any, x: Any, start: Any, text: list[str]) ->
         for j in order[:N_TERMS]
     ]
     return {
-        "predicted": arguments.look_up_class(model, nearest.prediction),
+        "predicted": lookup.look_up_class(model, nearest.prediction),
         "message": nearest.message,
         "changes": changes,
         "n_other": max(len(order) - N_TERMS, 0),

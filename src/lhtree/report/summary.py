@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from lhtree.arrays import Floats
+from lhtree.data.reading import name_features
 from lhtree.explain import class_importances, interactions, model_view
 from lhtree.report.metrics import Metrics
 
@@ -23,7 +24,7 @@ def describe_model(model: Any) -> dict[str, Any]:
     return {
         "kind": type(model).__name__,
         "n_trees": len(forest),
-        "n_estimators": len(forest) // model_view.count_trees_per_estimator(model),
+        "n_estimators": len(forest) // model.voting_.n_trees_per_estimator,
         "n_splits": int(np.count_nonzero(forest.left >= 0)),
         "n_leaves": model.get_n_leaves(),
         "depth": model.get_depth(),
@@ -94,7 +95,7 @@ def describe_importances(model: Any) -> dict[str, Any]:
         class_importances(model), model.column_source_, len(importance)
     )
     order = np.argsort(-importance, kind="stable")[:N_FEATURES]
-    names = model_view.list_feature_names(model)
+    names = name_features(model)
     pairs = interactions(model, n_pairs=N_PAIRS)
     return {
         "n_features": len(importance),

@@ -52,7 +52,7 @@ def describe_tree(
         splits.append(_describe_split(tree, node, projection, is_positive[here]))
     return {
         "number": tree.number,
-        "estimator": tree.number // model_view.count_trees_per_estimator(model),
+        "estimator": tree.number // model.voting_.n_trees_per_estimator,
         "positive_class": tree.positive_class,
         "left": tree.left.tolist(),
         "n": tree.n_samples.tolist(),

@@ -1,4 +1,4 @@
-"""The interface between a fit and the place where its rows are.
+"""The interface between a fit and its rows, wherever they are.
 
 `Local` in :mod:`lhtree.training.local` keeps them in memory; :mod:`lhtree.dask` has a backend
 for clusters. A fit reads rows and grows trees through these functions only.
@@ -12,12 +12,11 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from lhtree.arrays import Floats, Ints
+from lhtree.arrays import Floats, Ints, Scale
 from lhtree.model.forest import Forest, Votes
 from lhtree.model.prediction import Voting
 from lhtree.training.plan import Plan
 
-Scale = tuple[Floats, Floats]  # mean and standard deviation of the columns
 Report = Callable[[int], object]  # called from time to time with the number of trees grown
 
 

@@ -12,7 +12,7 @@ LEAST_GAIN = 0.001  # of the out-of-bag score; less does not count as an improve
 PATIENCE = 2  # batches without improvement
 
 
-def count_estimators(n_rows: int, n_columns: int, n_trees: int) -> int:
+def choose_n_estimators(n_rows: int, n_columns: int, n_trees: int) -> int:
     """Return the number of estimators for a table of this size.
 
     It is 100 while the estimators read at most 150 million numbers at their roots, and
@@ -32,9 +32,9 @@ def count_estimators(n_rows: int, n_columns: int, n_trees: int) -> int:
 
     Examples
     --------
-    >>> count_estimators(4_435, 36, 6)
+    >>> choose_n_estimators(4_435, 36, 6)
     100
-    >>> count_estimators(40_000, 50, 5)
+    >>> choose_n_estimators(40_000, 50, 5)
     15
     """
     return max(FEWEST, min(MOST, MOST_NUMBERS // (n_rows * n_columns * n_trees)))
@@ -72,11 +72,11 @@ def schedule_beta(
     if n_estimators == 1:
         return (float(beta),) * (last - first)
     if n_estimators is None:
-        return tuple(beta * find_van_der_corput(i) for i in range(first, last))
+        return tuple(beta * compute_van_der_corput(i) for i in range(first, last))
     return tuple(beta * i / n_estimators for i in range(first, last))
 
 
-def find_van_der_corput(i: int) -> float:
+def compute_van_der_corput(i: int) -> float:
     """Return `i` with its binary digits mirrored at the point."""
     digits = f"{i:b}"[::-1]
     return math.ldexp(int(digits, 2), -len(digits))

@@ -11,14 +11,13 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 
 from lhtree import _core
-from lhtree.arrays import Floats, Ints
+from lhtree.arrays import Arrays, Floats, Ints, Scale
 from lhtree.data import sparse
 from lhtree.data.table import Table, Target, check_overflow, weigh_classes
 from lhtree.model.building import finish_forest
 from lhtree.model.forest import Forest, Votes
-from lhtree.model.packing import Arrays
 from lhtree.model.prediction import Voting
-from lhtree.training.backend import Report, Scale
+from lhtree.training.backend import Report
 from lhtree.training.plan import Plan
 
 MOST_AT_ONCE = 1_024  # rows per batch when all strengths vote; a multiple of 64 bits
@@ -50,29 +49,29 @@ class Local:
         is_indicator: NDArray[np.bool_],
         n_threads: int,
     ) -> None:
-        self._table, self._target = table, target
+        self.table, self._target = table, target
         self._names, self._is_indicator = names, is_indicator
         self._n_threads = n_threads
 
     @property
     def n_rows(self) -> int:
         """Number of rows of positive weight."""
-        return self._table.n_rows
+        return self.table.n_rows
 
     @property
     def n_columns(self) -> int:
         """Number of columns that the trees see."""
-        return self._table.n_columns
+        return self.table.n_columns
 
     @property
     def weight_sum(self) -> float:
         """Weighted number of rows."""
-        return self._table.weight_sum
+        return self.table.weight_sum
 
     @property
     def weight_max(self) -> float:
         """Largest weight of a row."""
-        return self._table.weight_max
+        return self.table.weight_max
 
     @property
     def classes(self) -> NDArray[Any]:
@@ -81,11 +80,11 @@ class Local:
 
     def check_overflow(self, weight_sum: float) -> None:
         """Refuse columns whose sums of squares overflow at this total weight."""
-        check_overflow(self._table.X, self._names, weight_sum)
+        check_overflow(self.table.X, self._names, weight_sum)
 
     def compute_scale(self, *, standardize_indicators: bool) -> Scale:
         """Return the units of the columns; centring would fill sparse ones, so they are not."""
-        X, weight = self._table.X, self._table.weight
+        X, weight = self.table.X, self.table.weight
         if issparse(X):
             return sparse.compute_scale(X, weight)
         mean, std = _core.compute_scale(X, weight)
@@ -95,12 +94,12 @@ class Local:
 
     def weigh_classes(self, class_weight: Any) -> None:
         """Multiply the weight of each row by that of its class."""
-        self._table, self._target = weigh_classes(self._table, self._target, class_weight)
+        self.table, self._target = weigh_classes(self.table, self._target, class_weight)
 
     def grow(self, plan: Plan, scale: Scale | None, report: Report) -> Forest:
         """Grow the estimators of a plan, in raw units if there is no scale."""
         grown = grow_trees(
-            self._table, self._target, plan, scale, n_threads=self._n_threads, report=report
+            self.table, self._target, plan, scale, n_threads=self._n_threads, report=report
         )
         n = self.n_columns
         return finish_forest(grown, (np.zeros(n), np.ones(n)) if scale is None else scale)
@@ -114,18 +113,12 @@ class Local:
             plan.seed, n_estimators, self.n_rows, plan.n_draws, plan.bootstrap, self._n_threads
         )
         has_voters = bool(n_voters.any())
-        table, target = self._table, self._target
+        table, target = self.table, self._target
         if step > 1:
-            place = np.arange(0, self.n_rows, step)
-            table, target = table.take(place), target.take(place)
+            position = np.arange(0, self.n_rows, step)
+            table, target = table.take(position), target.take(position)
             bits, n_voters = take_bits(bits, self.n_rows, step), n_voters[::step]
         return LocalOutOfBagRows(table, target, bits, n_voters, has_voters, self._n_threads)
-
-    def spread_out(self, values: Floats, is_known: NDArray[np.bool_], n_samples: int) -> Floats:
-        """Return values at the positions of their rows in the caller's X, NaN elsewhere."""
-        spread = np.full((n_samples, *values.shape[1:]), np.nan)
-        spread[self._table.look_up_numbers(np.flatnonzero(is_known))] = values[is_known]
-        return spread
 
 
 def grow_trees(

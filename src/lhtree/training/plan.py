@@ -52,7 +52,7 @@ class Plan:
     ccp_alpha: float = 0.0
     contrast: int = 0  # index into CONTRASTS
     criterion: int = 0  # index into CRITERIA
-    n_columns: int = 0  # columns drawn at each node; 0: all
+    max_features: int = 0  # columns drawn at each node; 0: all
     axis_splits: bool = False  # whether to try each of them alone
     n_hyperplanes: int = 1  # to try in each node: over all of them, halves, quarters, ...
-    n_columns_per_tree: int = 0  # columns drawn per tree; 0: all
+    max_features_per_tree: int = 0  # columns drawn per tree; 0: all

@@ -40,7 +40,7 @@ def shrink(forest: Forest, strength: float) -> Forest:
     if strength == 0.0:
         return forest
     arrays = {field.name: getattr(forest, field.name) for field in fields(Forest)}
-    return Forest._from_core({**arrays, "value": _core.shrink(forest, strength)})
+    return Forest.from_arrays({**arrays, "value": _core.shrink(forest, strength)})
 
 
 def choose_strength(errors: Sequence[float] | Floats) -> float:

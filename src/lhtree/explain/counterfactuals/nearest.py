@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 
 from lhtree.arrays import Floats
-from lhtree.data.notices import warning_once
-from lhtree.explain import arguments, model_view
+from lhtree.data.reading import name_features
+from lhtree.data.warn import warning_once
+from lhtree.estimators import lookup
+from lhtree.explain import model_view
 from lhtree.explain.counterfactuals.cell_search import CellSearch
 from lhtree.explain.counterfactuals.local_search import LocalSearch
 from lhtree.explain.counterfactuals.problem import Problem, state_problem
@@ -131,8 +133,8 @@ def nearest_counterfactual(
     1
     """
     problem = state_problem(model, x, desired_class, features, ranges, integers)
-    arguments.check_number("max_states", max_states, 0, np.iinfo(np.int64).max)
-    arguments.check_number("n_trials", n_trials, 0, np.iinfo(np.int64).max)
+    lookup.check_number("max_states", max_states, 0, np.iinfo(np.int64).max)
+    lookup.check_number("n_trials", n_trials, 0, np.iinfo(np.int64).max)
     moves = _compute_moves(problem, start)
     if problem.original in problem.desired:
         label = model.classes_[problem.original]
@@ -216,9 +218,9 @@ def _report(problem: Problem, move: Floats | None, is_proven: bool) -> Counterfa
         distance=distance,
         original=original,
         prediction=prediction,
-        feature_names=list(model_view.list_feature_names(model)),
-        message=f"{kind} from {original} to {prediction} has the length {distance:.4g} in "
-        "standardised units.",
+        feature_names=list(name_features(model)),
+        message=f"{kind} that turns {original} into {prediction} has length {distance:.4g} "
+        "(standardised units).",
     )
 
 
@@ -233,7 +235,7 @@ def _report_failure(problem: Problem, is_proven: bool, message: str) -> Counterf
         distance=np.inf,
         original=model.classes_[problem.original],
         prediction=None,
-        feature_names=list(model_view.list_feature_names(model)),
+        feature_names=list(name_features(model)),
         message=message,
     )
 

@@ -11,6 +11,9 @@ from numpy.typing import NDArray
 
 from lhtree.arrays import Floats, Ints
 from lhtree.data.frames import change_row
+from lhtree.data.reading import name_features
+from lhtree.data.validation import join_few
+from lhtree.estimators import lookup
 from lhtree.explain import arguments, model_view
 
 ROUNDING = 1e-6  # by how much the limit of an integer may be missed
@@ -83,7 +86,7 @@ def state_problem(
     integers: Iterable[Any] | None,
 ) -> Problem:
     """Check the arguments of :func:`lhtree.explain.nearest_counterfactual`."""
-    arguments.check_model(model)
+    lookup.check_model(model)
     given = arguments.read_row(x)
     if isinstance(given, np.ndarray) and given.dtype.kind in "biuf":
         given = given.astype(np.float64)
@@ -92,7 +95,7 @@ def state_problem(
     if desired_class is None:
         desired = tuple(k for k in range(model.n_classes_) if k != original)
     else:
-        desired = (arguments.look_up_class(model, desired_class),)
+        desired = (lookup.look_up_class(model, desired_class),)
     free = _list_free(model, row, features)
     lower, upper = _compute_limits(model, row, free, ranges)
     integer_columns = [] if integers is None else _look_up_columns(model, "integers", integers)
@@ -103,7 +106,7 @@ def state_problem(
 
 def _look_up_column(model: Any, argument: str, feature: Any) -> int:
     """Return the column of a numeric feature, by its name or position."""
-    names = model_view.list_feature_names(model)
+    names = name_features(model)
     is_position = isinstance(feature, int | np.integer) and not isinstance(feature, bool)
     if isinstance(feature, str) and feature in names:
         position = names.index(feature)
@@ -112,7 +115,7 @@ def _look_up_column(model: Any, argument: str, feature: Any) -> int:
     else:
         raise ValueError(
             f"{argument} has {feature!r}, which is not a feature of the model; pass names or "
-            f"positions of {arguments.join_few(names)}."
+            f"positions of {join_few(names)}."
         )
     column = np.flatnonzero(model.column_source_ == position)
     if len(column) != 1 or not model_view.mark_numeric_columns(model)[column[0]]:
@@ -140,7 +143,7 @@ def _list_free(model: Any, row: Floats, features: Iterable[Any] | None) -> Ints:
     missing = [model.column_names_[j] for j in column if np.isnan(row[j])]
     if missing:
         raise ValueError(
-            f"features has {arguments.join_few(missing)}, which is missing in x; fill it in or "
+            f"features has {join_few(missing)}, which is missing in x; fill it in or "
             "remove it from features."
         )
     return np.array(column)
@@ -172,10 +175,10 @@ def _compute_limits(
             ) from error
         if least > most:
             raise ValueError(f"ranges[{name!r}] must not decrease, got {limits!r}.")
-        place = free == column
+        is_column = free == column
         unit = model.forest_.column_std[column]
         if not np.isnan(least):
-            lower[place] = (least - row[column]) / unit
+            lower[is_column] = (least - row[column]) / unit
         if not np.isnan(most):
-            upper[place] = (most - row[column]) / unit
+            upper[is_column] = (most - row[column]) / unit
     return lower, upper

@@ -168,10 +168,10 @@ function TreeViewer(data, box, detail, controls) {
     const split = { threshold, extremes, histogram, pure: sides };
     return [
       el("h3", {}, `Split ${node} of tree ${tree.number}: ${name} against all other classes`),
-      el("p", {}, `${describeValue(node)} Rows with a weighted sum FS below c go left, the others right; ${REASONS[kind]} (${kind}).`),
-      ...describeTerms(node, "Weights of FS"),
+      el("p", {}, `${describeValue(node)} Rows with a projection below c go left, the others right; ${REASONS[kind]} (${kind}).`),
+      ...describeTerms(node, "Weights of the projection"),
       el("p", { class: "faint" }, `The threshold c is ${number(threshold)}. Weights and c are for standardised columns; for raw columns, use the raw weights and ${number(rawThreshold)}.`),
-      el("h3", {}, "Distribution of FS"),
+      el("h3", {}, "Distribution of the projection"),
       el("figure", {}, distribution(split, width, name), el("figcaption", {}, key("positive", `positive: ${name} (upwards)`), key("negative", "negative: all other classes (downwards)"), `Rows of this report's data that reach the split: ${count(sum(histogram[2]) + sum(histogram[3]), "row")}. Triangles: extremes in training${pure.length ? "; shaded: the side that was pure in training" : ""}.`)),
     ];
   }

@@ -24,10 +24,10 @@ def keep_inputs(output: Path | None, *inputs: str | Path | None) -> None:
     *inputs : str, Path or None
         Tables, where the text ``-`` means standard input, and models.
     """
-    for place in inputs:
-        is_stream = place == "-"  # no Path equals a text: a model named so is a file
-        read = _look_up_file(sys.stdin if is_stream else place)
-        name = "standard input" if is_stream else place
+    for source in inputs:
+        is_stream = source == "-"  # no Path equals a text: a model named so is a file
+        read = _look_up_file(sys.stdin if is_stream else source)
+        name = "standard input" if is_stream else source
         if _is_same(_look_up_file(output), read):
             raise typer.BadParameter(
                 f"-o {output} would overwrite {name}, which this command reads; name another file."
@@ -38,12 +38,14 @@ def keep_inputs(output: Path | None, *inputs: str | Path | None) -> None:
             )
 
 
-def _look_up_file(place: str | Path | TextIO | None) -> os.stat_result | None:
+def _look_up_file(source: str | Path | TextIO | None) -> os.stat_result | None:
     """Return the status of a regular file; None if there is none."""
-    if place is None:
+    if source is None:
         return None
     try:
-        found = Path(place).stat() if isinstance(place, str | Path) else os.fstat(place.fileno())
+        found = (
+            Path(source).stat() if isinstance(source, str | Path) else os.fstat(source.fileno())
+        )
     except (OSError, ValueError):  # it does not exist, or is a stream without a file
         return None
     return found if stat.S_ISREG(found.st_mode) else None

@@ -21,7 +21,7 @@ dd = pytest.importorskip("dask.dataframe")
 distributed = pytest.importorskip("distributed")
 
 from lhtree import dask as ld  # noqa: E402
-from lhtree.dask import estimators, passes, rounds  # noqa: E402
+from lhtree.dask import estimators, rounds, tasks  # noqa: E402
 
 PARAMETERS = {"n_estimators": 2, "max_depth": 2, "random_state": 0, "standardize": False}
 
@@ -118,7 +118,7 @@ def test_a_table_that_does_not_fit_in_memory_stays_lazy(client, table, monkeypat
     def refuse(self, *collections):
         raise AssertionError("the table was held")
 
-    monkeypatch.setattr("lhtree.dask.cluster.HELD_SHARE", 0.0)
+    monkeypatch.setattr("lhtree.dask.cluster.HELD_FRACTION", 0.0)
     monkeypatch.setattr(distributed.Client, "persist", refuse)
     model = ld.LHForestClassifier(row_limit=50, **PARAMETERS).fit(*spread(*table, size=120))
     local = lhtree.LHForestClassifier(**PARAMETERS).fit(*table)
@@ -159,10 +159,10 @@ def make_bad(table):
         "real labels": ((X, reals), {}, ValueError, "Unknown label type"),
         "negative weight": ((X, y, spread(-weight)[0]), {}, ValueError, "not negative"),
         "no weight": ((X, y, spread(0 * weight)[0]), {}, ValueError, "zero for every row"),
-        "warm start": ((X, y), {"warm_start": True}, ValueError, "warm_start=True is not there"),
-        "oob": ((X, y), {"oob_score": True}, ValueError, "oob_score=True is not there"),
+        "warm start": ((X, y), {"warm_start": True}, ValueError, "warm_start=True is not"),
+        "oob": ((X, y), {"oob_score": True}, ValueError, "oob_score=True is not"),
         "calibration": (
-            (X, y), {"calibration": "oob"}, ValueError, "calibration='oob' is not there",
+            (X, y), {"calibration": "oob"}, ValueError, "calibration='oob' is not",
         ),
         "categories": (
             (X, y), {"categorical_features": [0]}, ValueError, "categorical_features=.* is not",
@@ -191,7 +191,9 @@ def test_parameters_without_support_are_refused_before_any_task_runs(
     values = {"warm_start": True, "oob_score": True, "calibration": "oob"}
     monkeypatch.setattr(estimators, "Cluster", None)
     model = ld.LHForestClassifier(**{name: values.get(name, [0])})
-    with pytest.raises(ValueError, match=f"{name}=.* is not there on a cluster; leave it") as info:
+    with pytest.raises(
+        ValueError, match=f"{name}=.* is not supported on a cluster; leave it"
+    ) as info:
         model.fit(*spread(*table))
     assert str(info.value).count(".") == 1
 
@@ -219,7 +221,7 @@ def test_small_trees_are_grown_where_their_rows_fit_on_one_worker(client, table)
 def test_the_survey_of_a_partition_holds_no_row():
     rng = np.random.default_rng(0)
     X, weight = rng.normal(5.0, 1.0, (30, 4)), rng.integers(0, 3, 30).astype(float)
-    survey = passes.survey(X, np.arange(30) % 3, weight)
+    survey = tasks.survey(X, np.arange(30) % 3, weight)
     by_column = [np.asarray(value) for value in survey if np.shape(value) == (4,)]
     assert len(by_column) == 3  # least, largest and mean values
     assert not any((value == X).all(axis=1).any() for value in by_column)

@@ -11,9 +11,9 @@ from distributed import CancelledError, get_worker
 from numpy.typing import NDArray
 
 from lhtree import _core
-from lhtree.arrays import Floats, Ints
+from lhtree.arrays import Floats, Ints, Scale
+from lhtree.dask.merging import Listed, Sums
 from lhtree.dask.partitions import to_table
-from lhtree.dask.runs import Listed, Sums
 from lhtree.data.validation import check_dates, check_present
 from lhtree.model.forest import Forest, Votes
 from lhtree.model.packing import complete
@@ -21,7 +21,6 @@ from lhtree.model.prediction import Voting
 from lhtree.training.plan import Plan
 
 Positions = NDArray[np.uint32]
-Scale = tuple[Floats, Floats]
 
 
 class Survey(NamedTuple):
@@ -90,7 +89,7 @@ class Segments(NamedTuple):
     is_whole: bool
 
 
-class Fates(NamedTuple):
+class NodeUpdates(NamedTuple):
     """What becomes of the nodes of a round."""
 
     threshold: Floats  # of each hyperplane
@@ -113,13 +112,13 @@ def survey(X: Any, y: Any, weight: Any) -> Survey:
     check_dates("sample_weight", weight)
     table, label = to_table(X), np.asarray(y)
     has_missing = _has_missing(label)
-    names, y_encoded = (label[:0], np.zeros(0, int)) if has_missing else _find_labels(label)
+    names, y_encoded = (label[:0], np.zeros(0, int)) if has_missing else _encode_labels(label)
     values = np.ones(len(table)) if weight is None else np.asarray(weight, dtype=np.float64)
     is_bad = ~(np.isfinite(values) & (values >= 0))
     fits = len(values) == len(table) == len(y_encoded)
     kept = np.flatnonzero(values > 0) if fits and not is_bad.any() else np.zeros(0, int)
     n, m = len(names), table.shape[1]
-    smallest, largest = _find_ends_by_label(y_encoded[kept], values[kept], n)
+    smallest, largest = _compute_ends_by_label(y_encoded[kept], values[kept], n)
     weights = np.bincount(y_encoded[kept], values[kept], minlength=n).astype(np.float64)
     mean = table[kept[0]].astype(np.float64) if len(kept) else np.zeros(m)
     with np.errstate(invalid="ignore", over="ignore"):
@@ -131,8 +130,8 @@ def survey(X: Any, y: Any, weight: Any) -> Survey:
         n_rows=len(table),
         n_labels=len(label),
         n_weights=len(values),
-        low=_find_end(np.min, table, np.inf),
-        high=_find_end(np.max, table, -np.inf),
+        low=_compute_end(np.min, table, np.inf),
+        high=_compute_end(np.max, table, -np.inf),
         mean=mean,
         labels=names,
         has_missing_label=has_missing,
@@ -146,14 +145,14 @@ def survey(X: Any, y: Any, weight: Any) -> Survey:
     )
 
 
-def _find_ends_by_label(y_encoded: Ints, values: Floats, n: int) -> tuple[Floats, Floats]:
+def _compute_ends_by_label(y_encoded: Ints, values: Floats, n: int) -> tuple[Floats, Floats]:
     smallest, largest = np.full(n, np.inf), np.zeros(n)
     np.minimum.at(smallest, y_encoded, values)
     np.maximum.at(largest, y_encoded, values)
     return smallest, largest
 
 
-def _find_end(find: Any, table: NDArray[Any], nothing: float) -> Floats:
+def _compute_end(find: Any, table: NDArray[Any], nothing: float) -> Floats:
     if len(table) == 0:
         return np.full(table.shape[1], nothing)
     return find(table, axis=0).astype(np.float64)  # type: ignore[no-any-return]
@@ -169,7 +168,7 @@ def _has_missing(label: NDArray[Any]) -> bool:
     return any(value is None or value != value or str(value) == "<NA>" for value in label)
 
 
-def _find_labels(label: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+def _encode_labels(label: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
     names, y_encoded = np.unique(label, return_inverse=True)
     return names, y_encoded.ravel()
 
@@ -179,8 +178,8 @@ def label_rows(
 ) -> Labels:
     """Code the classes of a partition's rows and weigh them; drop those that do not count."""
     label = np.asarray(y)
-    place = np.minimum(np.searchsorted(classes, label), len(classes) - 1)
-    y_encoded = place.astype(np.int32)
+    position = np.minimum(np.searchsorted(classes, label), len(classes) - 1)
+    y_encoded = position.astype(np.int32)
     values = None if weight is None else np.asarray(weight, dtype=np.float64) / unit
     if factor is not None:
         values = factor[y_encoded] * (1.0 if values is None else values)
@@ -207,7 +206,9 @@ def sum_scale(X: Any, weight: Any, origin: Floats, unit: Floats) -> Sums:
     return Sums(np.append(sums.ravel(), total), np.empty(0))
 
 
-def find_limits(plan: Plan, estimators: tuple[int, ...], n_rows: int) -> list[tuple[int, int]]:
+def compute_draw_limits(
+    plan: Plan, estimators: tuple[int, ...], n_rows: int
+) -> list[tuple[int, int]]:
     """Find which hashes are small enough for estimators; that takes no row, only their number."""
     return [_core.compute_draw_limit(plan.seed, i, n_rows, plan.n_draws) for i in estimators]
 
@@ -235,7 +236,7 @@ def draw_rows(
     return drawn, weight * times[drawn]
 
 
-def count_estimators(labels: Labels, plan: Plan, draws: Draws) -> Sums:
+def sum_draws(labels: Labels, plan: Plan, draws: Draws) -> Sums:
     """For each estimator and class: the weight of the rows drawn, and their number."""
     sums = np.zeros((len(draws.estimator), 2, plan.n_classes))
     for number in range(len(draws.estimator)):
@@ -311,9 +312,11 @@ def sum_below(
     return Sums(*_core.sum_below(to_table(X), scale, state, hyperplanes, threshold))
 
 
-def split(X: Any, state: State, scale: Scale, hyperplanes: Hyperplanes, fates: Fates) -> State:
+def split(
+    X: Any, state: State, scale: Scale, hyperplanes: Hyperplanes, updates: NodeUpdates
+) -> State:
     """Divide the rows of nodes among their children."""
-    return State(*_core.split_nodes(to_table(X), scale, state, hyperplanes, fates))
+    return State(*_core.split_nodes(to_table(X), scale, state, hyperplanes, updates))
 
 
 class TakenRows(NamedTuple):
@@ -339,8 +342,8 @@ def _take_nodes(table: NDArray[Any], state: State, nodes: Ints) -> TakenRows:
     weight = None if state.weight is None else np.concatenate([state.weight[p] for p in parts])
     is_taken = np.zeros(len(table), dtype=bool)
     is_taken[row] = True
-    place = np.cumsum(is_taken, dtype=np.uint32) - np.uint32(1)
-    return TakenRows(table[is_taken], place[row], weight, middle - start, end - middle)
+    position = np.cumsum(is_taken, dtype=np.uint32) - np.uint32(1)
+    return TakenRows(table[is_taken], position[row], weight, middle - start, end - middle)
 
 
 class Branches(NamedTuple):
@@ -418,7 +421,7 @@ class OutOfBagPartition(NamedTuple):
     is_out_of_bag: NDArray[np.bool_]  # (n_estimators, n_rows)
     has_voters: bool  # whether any row of the partition was left undrawn
 
-    def forget_rows(self) -> OutOfBagPartition:
+    def without_rows(self) -> OutOfBagPartition:
         """Return what the client may know."""
         return self._replace(X=self.X[:0])
 

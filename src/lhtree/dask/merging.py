@@ -1,4 +1,4 @@
-"""What passes return, and how it is merged: in one order, wherever the partitions are."""
+"""The results of passes, and how they merge: in one order, wherever the partitions are."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from lhtree.arrays import Floats
 
 
 class Mergeable(Protocol):
-    """What a pass learns from a partition."""
+    """The result of a pass over a partition."""
 
     def merged(self, later: Self) -> Self:
-        """Return what both know; `later` comes from the partitions behind."""
+        """Return the merged result; `later` comes from the partitions behind."""
 
     @property
     def n_bytes(self) -> int:
-        """Its size when it is sent."""
+        """Size of the message that carries it."""
 
 
 T = TypeVar("T", bound=Mergeable)
@@ -32,12 +32,12 @@ class Sums(NamedTuple):
     end: Floats
 
     def merged(self, later: Sums) -> Sums:
-        """Return what both know."""
+        """Return the merged result."""
         return Sums(self.sum + later.sum, np.maximum(self.end, later.end))
 
     @property
     def n_bytes(self) -> int:
-        """Its size when it is sent."""
+        """Size of the message that carries it."""
         return self.sum.nbytes + self.end.nbytes
 
 
@@ -50,18 +50,18 @@ class Listed(NamedTuple):
     weight: Floats  # empty where every row counts once
 
     def merged(self, later: Listed) -> Listed:
-        """Return what both know."""
+        """Return the merged result."""
         arrays: Any = zip(self, later, strict=True)
         return Listed(*map(np.concatenate, arrays))
 
     @property
     def n_bytes(self) -> int:
-        """Its size when it is sent."""
+        """Size of the message that carries it."""
         return sum(array.nbytes for array in self)
 
 
 class Runs(NamedTuple, Generic[T]):
-    """What is known of runs of neighbouring partitions.
+    """Merged results of runs of neighbouring partitions.
 
     Run (height, number) is that of the partitions from ``number * 2**height`` on, as many
     as ``2**height`` where there are so many. Two runs that fill the one above merge at once,
@@ -73,14 +73,14 @@ class Runs(NamedTuple, Generic[T]):
 
     @property
     def n_bytes(self) -> int:
-        """Its size when it is sent."""
+        """Size of the message that carries it."""
         return sum(part.n_bytes for part in self.parts.values())
 
 
 def _add_run(
-    parts: dict[tuple[int, int], T], place: tuple[int, int], part: T, n_partitions: int
+    parts: dict[tuple[int, int], T], position: tuple[int, int], part: T, n_partitions: int
 ) -> None:
-    height, number = place
+    height, number = position
     while (width := -(-n_partitions >> height)) > 1:
         if number % 2 == 1 or number + 1 < width:  # the last may be without a neighbour
             other = parts.pop((height, number ^ 1), None)
@@ -92,7 +92,7 @@ def _add_run(
 
 
 def collect_runs(numbers: Sequence[int], parts: Iterable[T], n_partitions: int) -> Runs[T]:
-    """Merge what passes over partitions in one place return, as far as they are neighbours."""
+    """Merge the results of one worker's partitions, as far as they are neighbours."""
     found: dict[tuple[int, int], T] = {}
     for number, part in zip(numbers, parts, strict=True):
         _add_run(found, (0, number), part, n_partitions)
@@ -100,9 +100,9 @@ def collect_runs(numbers: Sequence[int], parts: Iterable[T], n_partitions: int) 
 
 
 def merge_runs(several: Sequence[Runs[T]], n_partitions: int) -> Runs[T]:
-    """Merge what several places know."""
+    """Merge the runs of several workers."""
     found: dict[tuple[int, int], T] = {}
     for runs in several:
-        for place, part in runs.parts.items():
-            _add_run(found, place, part, n_partitions)
+        for position, part in runs.parts.items():
+            _add_run(found, position, part, n_partitions)
     return Runs(found, sum(runs.n_sent + runs.n_bytes for runs in several))

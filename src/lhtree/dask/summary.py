@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 from sklearn.utils.multiclass import check_classification_targets
 
 from lhtree.arrays import Floats, Ints
-from lhtree.dask.passes import Survey
+from lhtree.dask.tasks import Survey
 from lhtree.data.table import compute_largest_value, refuse_columns
 from lhtree.data.weights import check_range, compute_class_factor
 
 
-class Facts(NamedTuple):
+class TableSummary(NamedTuple):
     """A whole table: its classes, the weights of its rows, the ends of its columns."""
 
     classes: NDArray[Any]
@@ -36,7 +36,7 @@ class Facts(NamedTuple):
         return len(self.low)
 
 
-def find_facts(surveys: Sequence[Survey], names: Sequence[str] | None) -> Facts:
+def summarize(surveys: Sequence[Survey], names: Sequence[str] | None) -> TableSummary:
     """Merge what partitions say; refuse what cannot be learned from."""
     _check_sizes(surveys)
     if any(survey.has_missing_label for survey in surveys):
@@ -50,24 +50,24 @@ def find_facts(surveys: Sequence[Survey], names: Sequence[str] | None) -> Facts:
     low: Floats = np.array([survey.low for survey in used]).min(axis=0)
     high: Floats = np.array([survey.high for survey in used]).max(axis=0)
     _check_finite(low, high, names)
-    places = [np.searchsorted(classes, survey.labels) for survey in surveys]
+    positions = [np.searchsorted(classes, survey.labels) for survey in surveys]
     weight, smallest = np.zeros(len(classes)), np.full(len(classes), np.inf)
     largest = np.zeros(len(classes))
     count = np.zeros((len(surveys), len(classes)), dtype=np.int64)
-    for i, (survey, place) in enumerate(zip(surveys, places, strict=True)):
-        weight[place] += survey.weight
-        smallest[place] = np.minimum(smallest[place], survey.smallest)
-        largest[place] = np.maximum(largest[place], survey.largest)
-        count[i, place] = survey.counts
+    for i, (survey, position) in enumerate(zip(surveys, positions, strict=True)):
+        weight[position] += survey.weight
+        smallest[position] = np.minimum(smallest[position], survey.smallest)
+        largest[position] = np.maximum(largest[position], survey.largest)
+        count[i, position] = survey.counts
     if not largest.any():
         raise ValueError(
             "sample_weight is zero for every row; give at least one row a positive weight."
         )
     ends = np.concatenate([smallest[np.isfinite(smallest)], largest[largest > 0]])
     check_range("sample_weight", ends)
-    unit = _find_unit(surveys, ends, int(count.sum()))
+    unit = _compute_unit(surveys, ends, int(count.sum()))
     sums = [survey.weight.sum() * survey.mean for survey in used]
-    facts = Facts(
+    summary = TableSummary(
         classes=classes,
         counts=count,
         weight=weight / unit,
@@ -79,14 +79,14 @@ def find_facts(surveys: Sequence[Survey], names: Sequence[str] | None) -> Facts:
         high=high,
         mean=np.sum(sums, axis=0) / weight.sum(),
     )
-    return keep_classes(facts, facts.largest > 0)
+    return keep_classes(summary, summary.largest > 0)
 
 
-def keep_classes(facts: Facts, is_kept: NDArray[np.bool_]) -> Facts:
+def keep_classes(summary: TableSummary, is_kept: NDArray[np.bool_]) -> TableSummary:
     """Drop classes whose rows do not count."""
     of_class = ("classes", "weight", "smallest", "largest")
-    kept = {name: getattr(facts, name)[is_kept] for name in of_class}
-    return facts._replace(counts=facts.counts[:, is_kept], **kept)
+    kept = {name: getattr(summary, name)[is_kept] for name in of_class}
+    return summary._replace(counts=summary.counts[:, is_kept], **kept)
 
 
 def _check_sizes(surveys: Sequence[Survey]) -> None:
@@ -108,11 +108,11 @@ def _check_finite(low: Floats, high: Floats, names: Sequence[str] | None) -> Non
         kind = "missing" if np.isnan(low[bad[0]]) else "infinite"
         raise ValueError(
             f"X has {kind} values in column {name}, which lhtree.dask does not take; fill them "
-            "before, or fit the classifiers of lhtree itself."
+            "first, or use lhtree's local classifiers."
         )
 
 
-def _find_unit(surveys: Sequence[Survey], ends: Floats, n_rows: int) -> float:
+def _compute_unit(surveys: Sequence[Survey], ends: Floats, n_rows: int) -> float:
     """Return what weights are divided by: their mean, unless all are integers."""
     if all(survey.is_integer for survey in surveys):
         return 1.0
@@ -121,20 +121,20 @@ def _find_unit(surveys: Sequence[Survey], ends: Floats, n_rows: int) -> float:
     return math.fsum(value for survey in surveys for value in survey.weight) / n_rows
 
 
-def weigh_classes(facts: Facts, class_weight: Any) -> Floats | None:
+def weigh_classes(summary: TableSummary, class_weight: Any) -> Floats | None:
     """Return the factor of each class, or None; see :mod:`lhtree.data.weights`."""
-    factor = compute_class_factor(class_weight, facts.classes, facts.weight)
+    factor = compute_class_factor(class_weight, summary.classes, summary.weight)
     if factor is None:
         return None
-    ends = np.concatenate([factor * facts.smallest, factor * facts.largest])
+    ends = np.concatenate([factor * summary.smallest, factor * summary.largest])
     if not ends.any():
         raise ValueError(f"class_weight={class_weight!r} leaves no row with a positive weight.")
     check_range("class_weight times sample_weight", ends)
     return factor
 
 
-def check_overflow(facts: Facts, names: Any, weight_sum: float) -> None:
+def check_overflow(summary: TableSummary, names: Any, weight_sum: float) -> None:
     """Refuse columns whose weighted sums of squares leave the range of doubles."""
     limit = compute_largest_value(weight_sum)
-    beyond = np.flatnonzero(np.maximum(np.abs(facts.low), np.abs(facts.high)) > limit)
+    beyond = np.flatnonzero(np.maximum(np.abs(summary.low), np.abs(summary.high)) > limit)
     refuse_columns(beyond, names, limit)

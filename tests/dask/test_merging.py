@@ -5,7 +5,7 @@ import pytest
 
 pytest.importorskip("distributed")
 
-from lhtree.dask.runs import Listed, Sums, collect_runs, merge_runs
+from lhtree.dask.merging import Listed, Sums, collect_runs, merge_runs
 
 
 def make_sums(number):

@@ -35,10 +35,17 @@ def warn(message: str, *, key: Hashable = None) -> None:
         if about in seen:
             return
         seen.add(about)
-    frame, level = sys._getframe(1), 2
+    frame = sys._getframe(1)
     while frame.f_back is not None and frame.f_code.co_filename.startswith(INSIDE):
-        frame, level = frame.f_back, level + 1
-    warnings.warn(message, stacklevel=level)
+        frame = frame.f_back
+    warnings.warn_explicit(
+        message,
+        UserWarning,
+        filename=frame.f_code.co_filename,
+        lineno=frame.f_lineno,
+        module=frame.f_globals.get("__name__"),
+        registry=frame.f_globals.setdefault("__warningregistry__", {}),
+    )
 
 
 @contextlib.contextmanager
