@@ -216,7 +216,7 @@ def demo(
 ) -> None:
     """Train trees on the Wine data and compare them with the paper.
 
-    With --csv it writes the data instead, to try the other commands with.
+    With --csv, write the data instead, so that you can try the other commands.
     """
     if csv is not None:
         wine = load_wine(as_frame=True)

@@ -37,7 +37,7 @@ def explain(
     zero_based: ZeroBased = False,
     as_json: AsJson = False,
 ) -> None:
-    """Show what each feature adds to the vote for a class, and what would change it."""
+    """Show what each feature adds to the vote for a class, and what would flip the prediction."""
     keep_inputs(None, model, data)
     classifier = load_model(model)
     x = read_row(classifier, Source.parse(data, data_format, zero_based=zero_based), row)

@@ -91,7 +91,7 @@ def fit(
     """Train a model on a table and save it.
 
     Column types are inferred and shown: numbers stay numbers, text becomes categories,
-    empty cells are missing values. LIBSVM files contain the labels; omit --target.
+    empty cells are missing values. LIBSVM files contain the labels, so omit --target.
     """
     keep_inputs(output, data, test)
     if output is None and test is None and cv is None:
