@@ -1,0 +1,172 @@
+"""Growing a tree best first, and walking rows down it."""
+
+import math
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from exact.arithmetic import make_child_key
+from exact.columns import encode
+from exact.hyperplanes import Hyperplane, choose_oblique
+from exact.splits import (
+    Split,
+    Sums,
+    choose_column,
+    compute_least_score,
+    compute_node_score,
+    sum_rows,
+)
+
+MOST_VALUE = (1 << 31) - 1
+
+
+@dataclass(frozen=True)
+class Node:
+    """A node of a finished tree; nodes are numbered breadth-first."""
+
+    left: int = -1  # number of the left child, the right one follows; -1: a leaf
+    column: int = -1  # -1: a hyperplane, or a leaf
+    missing_left: bool = False  # of a split by a column of numbers
+    threshold: float = 0.0  # x < threshold goes left; inf: whatever is present
+    codes: frozenset[int] | None = None  # of a split by categories: those that go left
+    hyperplane: Hyperplane | None = None
+    value: int = 0  # what the node would add to scores if it were a leaf
+    weight: int = 0  # of its rows, in units
+    gain: float = 0.0
+    rows: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+
+
+@dataclass
+class OpenNode:
+    """A node of a tree that grows."""
+
+    rows: np.ndarray
+    sums: Sums
+    depth: int
+    key: int  # of its draws
+    split: Split | None = None
+    gain: float = 0.0
+    left: int = -1
+
+
+def choose_split(table, node, limits, plan):
+    """Set the best split of a node: single columns first, then hyperplanes."""
+    if node.depth >= plan.max_depth or plan.max_leaf_nodes < 2:
+        return
+    least_score = compute_least_score(node.sums, limits)
+    common = table, node.rows, node.key, node.sums, limits
+    node.split = choose_column(*common, plan.max_features, least_score)
+    if node.split is not None:
+        least_score = node.split.score
+    node.split = choose_oblique(*common, plan, least_score) or node.split
+    if node.split is not None:
+        node.gain = node.split.score - compute_node_score(node.sums, limits)
+
+
+def open_node(table, rows, depth, key, limits, plan):
+    """Return a node with its best split."""
+    node = OpenNode(rows, sum_rows(table, rows), depth, key)
+    choose_split(table, node, limits, plan)
+    return node
+
+
+def goes_left(split, table, rows):
+    """Return which training rows of a node go left, by their codes and grid integers."""
+    if split.hyperplane is not None:
+        return split.hyperplane.project(table.z[rows]) < split.hyperplane.cut
+    code = table.codes[rows, split.column]
+    if split.codes is not None:
+        return np.isin(code, sorted(split.codes))
+    is_missing = code == table.columns[split.column].missing_code
+    return np.where(is_missing, split.missing_left, code <= split.cut)
+
+
+def grow_tree(table, factor, limits, plan, key):
+    """Grow a tree; ``factor`` times the Newton step of a node is its value.
+
+    Of the open nodes, that of largest gain is split, the oldest of equal ones, until there are
+    enough leaves.
+    """
+    nodes = [open_node(table, np.arange(len(table.z)), 0, key, limits, plan)]
+    for _ in range(plan.max_leaf_nodes - 1):
+        frontier = [k for k, node in enumerate(nodes) if node.split and node.left < 0]
+        if not frontier:
+            break
+        node = nodes[max(frontier, key=lambda k: (nodes[k].gain, -k))]
+        is_left = goes_left(node.split, table, node.rows)
+        node.left = len(nodes)
+        for is_right, side in enumerate((is_left, ~is_left)):
+            child_key = make_child_key(node.key, is_right)
+            child = open_node(table, node.rows[side], node.depth + 1, child_key, limits, plan)
+            nodes.append(child)
+    return number_nodes(nodes, table.columns, factor, limits.ridge)
+
+
+def number_nodes(nodes, columns, factor, ridge):
+    """Return the nodes of a tree breadth-first."""
+    order = [0]
+    finished = []
+    for k in order:  # which grows on the way
+        node = make_node(nodes[k], columns, factor, ridge)
+        if nodes[k].left >= 0:
+            node = replace(node, left=len(order))
+            order += [nodes[k].left, nodes[k].left + 1]
+        finished.append(node)
+    return finished
+
+
+def make_node(node, columns, factor, ridge):
+    """Return a node as it is stored: bins become thresholds."""
+    value = compute_value(node.sums, factor, ridge)
+    common = {"value": value, "weight": node.sums.weight, "rows": node.rows}
+    if node.left < 0:
+        return Node(**common)
+    split, threshold = node.split, 0.0
+    if split.hyperplane is None and split.codes is None:
+        thresholds = columns[split.column].thresholds
+        threshold = float(thresholds[split.cut]) if split.cut < len(thresholds) else math.inf
+    return Node(
+        column=split.column,
+        missing_left=split.missing_left,
+        threshold=threshold,
+        codes=split.codes,
+        hyperplane=split.hyperplane,
+        gain=node.gain,
+        **common,
+    )
+
+
+def compute_value(sums, factor, ridge):
+    """Return what a leaf adds to the score: the Newton step times ``factor``, as an integer."""
+    h = float(sums.h) + ridge
+    if h <= 0.0:
+        return 0
+    value = math.floor(-factor * float(sums.g) / h + 0.5)
+    return max(-MOST_VALUE, min(MOST_VALUE, value))
+
+
+# ---- walking --------------------------------------------------------------------------
+
+
+def walk(nodes, columns, X):
+    """Return the leaf of each row of a table of raw values."""
+    codes, z = encode(columns, X)
+    at = np.zeros(len(X), dtype=np.int64)
+    for k, node in enumerate(nodes):  # parents come before their children
+        rows = np.flatnonzero(at == k)
+        if node.left < 0 or len(rows) == 0:
+            continue
+        if node.hyperplane is not None:
+            is_left = node.hyperplane.project(z[rows]) < node.hyperplane.cut
+        elif node.codes is not None:
+            is_left = np.isin(codes[rows, node.column], sorted(node.codes))
+        else:
+            x = X[rows, node.column]
+            is_left = np.where(np.isnan(x), node.missing_left, x < node.threshold)
+        at[rows] = np.where(is_left, node.left, node.left + 1)
+    return at
+
+
+def list_values(nodes):
+    """Return the values of the nodes of a tree."""
+    return np.array([node.value for node in nodes], dtype=np.int64)
