@@ -166,7 +166,7 @@ DASK = plant(
     "dask/test_merging.py", "dask/test_backend.py", "dask/test_estimators.py",
     cluster_order=("dask/merging.py", "other.merged(part) if number % 2 else", "other.merged(part) if number % 2 == 0 else"),
     cluster_keys=("dask/rounds.py", "make_child_key(node.key, bool(side))", "make_child_key(node.key, False)"),
-    cluster_origin=("dask/rounds.py", "np.where(use == SUM_ANEW, -node.end[::2], node.origin)", "node.origin"),
+    cluster_depth=("dask/rounds.py", "node.depth + 1,", "node.depth,"),
     cluster_ties=("dask/cuts.py", "(np.diff(hyperplane) != 0) | (np.diff(score) != 0)", "True"),
     cluster_refused=("dask/estimators.py", "        self._check_refused()\n", ""),
 )
