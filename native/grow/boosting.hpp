@@ -4,147 +4,158 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <cstdlib>
+#include <numeric>
 #include <vector>
 
+#include "base/columns.hpp"
 #include "base/reals.hpp"
+#include "grow/losses.hpp"
 #include "grow/tree.hpp"
+#include "model/ensemble.hpp"
 
 namespace lhtree::grow {
 
-constexpr std::int64_t most_gradient = (std::int64_t{1} << stats::gradient_bits) - 1;
-constexpr double most_slope = static_cast<double>(most_gradient);
-constexpr double most_curve = (1 << stats::hessian_bits) - 1;
 constexpr double most_value = 2147483647.0;
-constexpr int score_power = 24;  // log-odds are multiples of 2**-24
-constexpr double score_unit = 0x1p-24;
-constexpr double hessian_unit = 1 << (stats::hessian_bits + 2);  // hessians are at most 1/4
-
-/// Gradients of one round as integers, and what a leaf's -g / h is multiplied with.
-struct Gradients {
-  std::vector<stats::Packed> packed;
-  stats::Sums whole;
-  double factor = 1.0;
-};
-
-/// Squared error of integer targets: f - y in 22 bits, hessians of one.
-class SquaredLoss {
- public:
-  SquaredLoss(const std::int64_t* y, std::int64_t n) : y_(y), n_(n) {}
-
-  static constexpr double unit = 1.0;  // of a hessian
-
-  void compute(const std::int64_t* score, Gradients& result) const {
-    std::int64_t most = 0;
-    for (std::int64_t i = 0; i < n_; ++i) most = std::max(most, std::abs(score[i] - y_[i]));
-    int shift = 0;
-    while (most >> shift > most_gradient) ++shift;
-    const std::int64_t half = (std::int64_t{1} << shift) >> 1;
-    result.packed.resize(n_);
-    result.whole = {};
-    for (std::int64_t i = 0; i < n_; ++i) {
-      const std::int64_t g = std::min((score[i] - y_[i] + half) >> shift, most_gradient);
-      result.packed[i] = stats::pack(g, 1);
-      result.whole.g += g;
-    }
-    result.whole.h = n_;
-    result.factor = std::ldexp(1.0, shift);
-  }
-
- private:
-  const std::int64_t* y_;
-  std::int64_t n_;
-};
-
-/// Log-loss of targets 0 and 1.
-class LogisticLoss {
- public:
-  LogisticLoss(const std::int64_t* y, std::int64_t n) : y_(y), n_(n), slope_(n), hessian_(n) {}
-
-  static constexpr double unit = hessian_unit;
-
-  void compute(const std::int64_t* score, Gradients& result) {
-    double most = 0.0;
-    for (std::int64_t i = 0; i < n_; ++i) {
-      const double f = base::to_double(score[i]) * score_unit;
-      const double p = 1.0 / (1.0 + base::exp(-f));
-      slope_[i] = p - base::to_double(y_[i]);
-      hessian_[i] = p * (1.0 - p) * hessian_unit;
-    }
-    for (std::int64_t i = 0; i < n_; ++i) most = std::max(most, std::abs(slope_[i]));
-    int exponent = 0;
-    std::frexp(most, &exponent);
-    const int power = std::min(stats::gradient_bits - exponent, 1000);
-    const double unit = std::ldexp(1.0, power);
-    result.packed.resize(n_);
-    result.whole = {};
-    for (std::int64_t i = 0; i < n_; ++i) {
-      const double g = std::clamp(base::round_up(slope_[i] * unit), -most_slope, most_slope);
-      const double h = std::clamp(base::round_up(hessian_[i]), 1.0, most_curve);
-      const std::int64_t gi = base::to_integer(g), hi = base::to_integer(h);
-      result.packed[i] = stats::pack(gi, hi);
-      result.whole.g += gi;
-      result.whole.h += hi;
-    }
-    result.factor = std::ldexp(hessian_unit, score_power - power);
-  }
-
- private:
-  const std::int64_t* y_;
-  std::int64_t n_;
-  std::vector<double> slope_, hessian_;
-};
 
 /// What a leaf adds to the score: a Newton step times `factor`, as an integer.
-inline std::int32_t compute_leaf_value(const stats::Sums& sums, double factor, double ridge) {
+template <class Sums>
+std::int32_t compute_leaf_value(const Sums& sums, double factor, double ridge) {
   const double h = static_cast<double>(sums.h) + ridge;
   if (!(h > 0.0)) return 0;
-  const double value = base::round_up(-factor * static_cast<double>(sums.g) / h);
+  const double value = base::round_half_up(-factor * static_cast<double>(sums.g) / h);
   return static_cast<std::int32_t>(std::clamp(value, -most_value, most_value));
 }
 
-/// A grown tree: the nodes in the order of their growth, with the values of leaves.
-struct BoostedTree {
-  std::vector<Node> node;
-  std::vector<std::int32_t> value;  // [n_nodes], 0 at splits
-};
-
 struct BoostingPlan {
-  std::int64_t n_rounds = 100;
+  std::int64_t first_round = 0, n_rounds = 100;
+  std::int64_t patience = 0;  // rounds without a lower validation loss; 0: never stop early
   double learning_rate = 0.1;
   double l2_regularization = 0.0;
-  double least_hessian = 1.0;
+  double min_hessian = 1.0;        // of a leaf
+  std::int64_t min_weight = 0;     // of a leaf, in units of row weights
+  double unit_weight = 1.0;        // what a row of weight one weighs
   std::uint64_t seed = 0;
   TreeSize size;
-  HyperplaneSettings hyperplanes;
+  split::HyperplaneSettings hyperplanes;
 };
 
-/// Add rounds to the scores of the rows.
-template <class Loss>
-std::vector<BoostedTree> boost(const base::BinnedTable& table, const base::GridTable& grid,
-                               Loss& loss, std::int64_t* score, const BoostingPlan& plan,
-                               const StopFlag& stop) {
-  const double ridge = plan.l2_regularization * Loss::unit;
-  TreeGrower grower(table, grid, {ridge, plan.least_hessian * Loss::unit}, plan.size,
-                    plan.hyperplanes);
-  std::vector<BoostedTree> trees;
-  Gradients gradients;
-  for (std::int64_t round = 0; round < plan.n_rounds; ++round) {
-    loss.compute(score, gradients);
-    const std::uint64_t key = hash64(plan.seed, static_cast<std::uint64_t>(round));
-    const std::vector<Node>& nodes =
-        grower.grow(gradients.packed.data(), gradients.whole, key, stop);
-    BoostedTree& tree = trees.emplace_back(BoostedTree{nodes, {}});
-    tree.value.assign(nodes.size(), 0);
-    for (std::size_t k = 0; k < nodes.size(); ++k) {
-      if (nodes[k].left >= 0) continue;
-      tree.value[k] =
-          compute_leaf_value(nodes[k].sums, plan.learning_rate * gradients.factor, ridge);
-      for (std::int64_t i = nodes[k].begin; i < nodes[k].end; ++i)
-        score[grower.rows()[i]] += tree.value[k];
-    }
+/// Trees, and the loss before and after each round, summed over the rows.
+struct Boosted {
+  model::Ensemble trees;
+  std::vector<double> training_loss, validation_loss;
+};
+
+/// Adds rounds to the scores of the rows.
+template <class Loss, class Row, base::EncodedTable Table>
+class Booster {
+ public:
+  using Sums = typename Row::Sums;
+
+  Booster(const std::vector<base::Column>& columns, const Table& table, const Rows& rows,
+          const Table& held_out, const Rows& held_out_rows, const BoostingPlan& plan,
+          base::Team& team)
+      : columns_(columns),
+        table_(table),
+        held_out_(held_out),
+        rows_(rows),
+        held_out_rows_(held_out_rows),
+        plan_(plan),
+        ridge_(plan.l2_regularization * Loss::hessian_unit * plan.unit_weight),
+        team_(team),
+        grower_(table, make_settings(plan, ridge_), team) {
+    gradients_.row.resize(rows.n);
+    all_.resize(rows.n);
+    std::iota(all_.begin(), all_.end(), 0u);
   }
-  return trees;
-}
+
+  /// Add rounds; with patience, keep those up to the lowest validation loss.
+  Boosted run(const StopFlag& stop) {
+    Boosted result;
+    note_losses(result);
+    double lowest = result.validation_loss.back();
+    std::int64_t best = 0;  // rounds at the lowest validation loss
+    for (std::int64_t round = 0; round < plan_.n_rounds; ++round) {
+      add_tree(round, result.trees, stop);
+      note_losses(result);
+      if (result.validation_loss.back() < lowest) {
+        lowest = result.validation_loss.back();
+        best = round + 1;
+      }
+      if (plan_.patience > 0 && round + 1 - best >= plan_.patience) break;
+    }
+    if (plan_.patience > 0) result.trees.keep(best);
+    return result;
+  }
+
+ private:
+  static TreeSettings make_settings(const BoostingPlan& plan, double ridge) {
+    TreeSettings settings;
+    settings.size = plan.size;
+    const double least = plan.min_hessian * Loss::hessian_unit * plan.unit_weight;
+    settings.limits = {ridge, std::max(1.0, least), plan.min_weight};
+    settings.hessian_of_row = Loss::hessian_unit * plan.unit_weight;
+    settings.hyperplanes = plan.hyperplanes;
+    return settings;
+  }
+
+  void note_losses(Boosted& result) {
+    result.training_loss.push_back(sum_losses<Loss>(rows_, team_).to_double());
+    result.validation_loss.push_back(sum_losses<Loss>(held_out_rows_, team_).to_double());
+  }
+
+  void add_tree(std::int64_t round, model::Ensemble& trees, const StopFlag& stop) {
+    Loss::compute(rows_, team_, gradients_);
+    std::vector<Sums> parts(count_parts(rows_.n));
+    visit_parts(team_, rows_.n, [&](std::int64_t begin, std::int64_t end, std::int64_t part) {
+      for (std::int64_t i = begin; i < end; ++i) gradients_.row[i].add_to(parts[part]);
+    });
+    Sums whole;
+    for (const Sums& each : parts) whole += each;
+    const std::uint64_t key =
+        hash64(plan_.seed, static_cast<std::uint64_t>(plan_.first_round + round));
+    const auto& nodes = grower_.grow(all_, gradients_.row.data(), whole, key, stop);
+    const double factor = plan_.learning_rate * gradients_.factor;
+    const auto get_value = [&](const Node<Sums>& node) {
+      return compute_leaf_value(node.sums, factor, ridge_);
+    };
+    for (const Node<Sums>& node : nodes) {
+      if (node.left >= 0) continue;
+      const std::int32_t value = get_value(node);
+      for (std::int64_t i = node.begin; i < node.end; ++i)
+        rows_.score[grower_.rows()[i]] += value;
+    }
+    add_to_held_out(nodes, get_value);
+    trees.append(nodes, columns_, get_value, [&](const Node<Sums>& node) {
+      if constexpr (Row::has_weight) return node.sums.w;
+      return node.n_rows();
+    });
+  }
+
+  template <class GetValue>
+  void add_to_held_out(const std::vector<Node<Sums>>& nodes, const GetValue& get_value) {
+    if (held_out_rows_.n == 0) return;
+    std::vector<std::int32_t> value(nodes.size());
+    for (std::size_t k = 0; k < nodes.size(); ++k) value[k] = get_value(nodes[k]);
+    visit_parts(team_, held_out_rows_.n, [&](std::int64_t begin, std::int64_t end, std::int64_t) {
+      for (std::int64_t i = begin; i < end; ++i) {
+        std::int64_t k = 0;
+        while (nodes[k].left >= 0)
+          k = nodes[k].left + !nodes[k].split.goes_left(held_out_, i);
+        held_out_rows_.score[i] += value[k];
+      }
+    });
+  }
+
+  const std::vector<base::Column>& columns_;
+  const Table& table_;
+  const Table& held_out_;
+  Rows rows_, held_out_rows_;
+  BoostingPlan plan_;
+  double ridge_;
+  base::Team& team_;
+  TreeGrower<Row, Table> grower_;
+  Gradients<Row> gradients_;
+  std::vector<std::uint32_t> all_;
+};
 
 }  // namespace lhtree::grow

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <cstring>
 #include <limits>
@@ -9,11 +10,12 @@
 #include <utility>
 #include <vector>
 
-#include "base/binned_table.hpp"
+#include "base/table.hpp"
+#include "base/team.hpp"
 #include "old/random.hpp"
 #include "old/stop.hpp"
-#include "split/gain.hpp"
-#include "split/projection.hpp"
+#include "split/columns.hpp"
+#include "split/hyperplanes.hpp"
 #include "stats/histogram.hpp"
 
 namespace lhtree::grow {
@@ -24,82 +26,237 @@ struct TreeSize {
   std::int64_t max_depth = std::numeric_limits<std::int64_t>::max();
 };
 
-/// Which hyperplanes are tried in each node beside its single columns.
-struct HyperplaneSettings {
-  std::int64_t n_hyperplanes = 0;
-  std::int64_t n_drawn = 0;  // columns of a hyperplane
-  double shrinkage = 0.3;    // of their correlations
+struct TreeSettings {
+  TreeSize size;
+  split::Limits limits;
+  double hessian_of_row = 1.0;  // the largest that a row of weight one may have, as an integer
+  split::HyperplaneSettings hyperplanes;
 };
 
 /// A node of a tree that grows. Its rows lie from `begin` to `end` in the rows of the tree.
+template <class Sums>
 struct Node {
   std::int64_t begin = 0, end = 0;
-  stats::Sums sums;
+  Sums sums;
   std::int64_t depth = 0;
   std::uint64_t key = 0;  // of its draws
-  split::AxisSplit split;
-  split::Hyperplane hyperplane;  // in place of a column, if it has terms
-  std::int64_t threshold = 0;    // projections below it go left
-  std::int64_t left = -1;        // number of the left child, the right one follows; -1: a leaf
-  std::int64_t histogram = -1;   // its place in the pool while the node is open
+  split::Split<Sums> split;
+  double gain = 0.0;
+  std::int64_t left = -1;       // number of the left child, the right one follows; -1: a leaf
+  std::int64_t histogram = -1;  // its position in the pool, while the node is open
 
   std::int64_t n_rows() const { return end - begin; }
-  bool is_open() const { return left < 0 && split.column >= 0; }
+  bool is_open() const { return left < 0 && split.is_found(); }
+};
+
+/// Histograms that open nodes keep so that a child's follows by subtraction. A node whose
+/// histogram was given away builds those of both children: the sums are the same.
+template <class Histogram>
+class HistogramPool {
+ public:
+  HistogramPool(std::int64_t n_places, std::int64_t most_bytes)
+      : n_places_(n_places),
+        most_(std::max<std::int64_t>(
+            2, most_bytes / (n_places * static_cast<std::int64_t>(
+                                            sizeof(typename Histogram::value_type))))) {}
+
+  Histogram& operator[](std::int64_t number) { return pool_[number]; }
+  bool is_exhausted() const {
+    return free_.empty() && static_cast<std::int64_t>(pool_.size()) >= most_;
+  }
+  std::int64_t take() {
+    if (free_.empty()) {
+      pool_.emplace_back(n_places_);
+      return static_cast<std::int64_t>(pool_.size()) - 1;
+    }
+    const std::int64_t number = free_.back();
+    free_.pop_back();
+    return number;
+  }
+  void give(std::int64_t& number) {
+    if (number >= 0) free_.push_back(std::exchange(number, -1));
+  }
+  void give_all() {
+    free_.resize(pool_.size());
+    std::iota(free_.begin(), free_.end(), 0);
+  }
+
+ private:
+  std::int64_t n_places_, most_;
+  std::vector<Histogram> pool_;
+  std::vector<std::int64_t> free_;
 };
 
 /// Grows trees one after the other from the same table; the memory of one serves the next.
+template <class Row, base::EncodedTable Table>
 class TreeGrower {
  public:
-  TreeGrower(const base::BinnedTable& table, const base::GridTable& grid,
-             const split::Limits& limits, const TreeSize& size,
-             const HyperplaneSettings& hyperplanes)
+  using Sums = typename Row::Sums;
+  using Histogram = stats::Histogram<Row>;
+
+  TreeGrower(const Table& table, const TreeSettings& settings, base::Team& team)
       : table_(table),
-        grid_(grid),
-        size_(size),
-        hyperplanes_(hyperplanes),
-        builder_(table),
-        search_(table, limits),
-        finder_(hyperplanes.shrinkage),
-        projections_(limits) {
-    row_.resize(table.n_rows);
+        settings_(settings),
+        team_(team),
+        pool_(table.layout.n_places(), std::max(least_pool, table.n_rows * table.layout.n_columns() / 8)) {
+    workers_.reserve(team.size());
+    for (std::int64_t k = 0; k < team.size(); ++k) workers_.emplace_back(table, settings);
     spare_.resize(table.n_rows);
   }
 
-  /// Grow a tree for packed gradients; `rows` and the returned nodes stay until the next.
-  const std::vector<Node>& grow(const stats::Packed* packed, const stats::Sums& whole,
-                                std::uint64_t key, const StopFlag& stop) {
-    packed_ = packed;
-    for (std::int64_t i = 0; i < table_.n_rows; ++i) row_[i] = static_cast<std::uint32_t>(i);
-    free_.resize(pool_.size());
-    for (std::size_t k = 0; k < free_.size(); ++k) free_[k] = static_cast<std::int64_t>(k);
-    node_.assign(1, Node{});
-    node_[0].end = table_.n_rows;
+  /// Grow a tree from the rows listed, whose sum is `whole`; the nodes stay until the next.
+  const std::vector<Node<Sums>>& grow(const std::vector<std::uint32_t>& rows, const Row* gradient,
+                                      const Sums& whole, std::uint64_t key, const StopFlag& stop) {
+    gradient_ = gradient;
+    row_ = rows;
+    pool_.give_all();
+    node_.assign(1, {});
+    node_[0].end = static_cast<std::int64_t>(row_.size());
     node_[0].sums = whole;
     node_[0].key = key;
-    if (can_split(node_[0])) {
-      node_[0].histogram = take_histogram();
-      builder_.build(row_.data(), table_.n_rows, packed_, pool_[node_[0].histogram]);
-      choose_split(node_[0]);
+    if (may_split(node_[0])) {
+      node_[0].histogram = pool_.take();
+      choose_splits({0, -1, false});
     }
-    for (std::int64_t n_leaves = 1; n_leaves < size_.max_leaf_nodes; ++n_leaves) {
+    for (std::int64_t n_leaves = 1; n_leaves < settings_.size.max_leaf_nodes; ++n_leaves) {
       check_stop(stop);
-      const std::int64_t next = find_next();
+      const std::int64_t next = select_next();
       if (next < 0) break;
-      divide(next, n_leaves + 1 < size_.max_leaf_nodes);
+      divide(next, n_leaves + 1 < settings_.size.max_leaf_nodes);
     }
     return node_;
   }
 
-  const std::uint32_t* rows() const { return row_.data(); }
+  const std::vector<std::uint32_t>& rows() const { return row_; }
 
  private:
-  bool can_split(const Node& node) const {
-    return node.depth < size_.max_depth && size_.max_leaf_nodes > 1;
+  static constexpr std::int64_t least_pool = std::int64_t{1} << 22;  // bytes
+  static constexpr std::int64_t small_step = 1 << 14;  // additions that are not worth a helper
+
+  /// What a thread needs.
+  struct Worker {
+    Worker(const Table& table, const TreeSettings& settings)
+        : builder(table),
+          columns(table.layout, settings.limits, settings.hessian_of_row),
+          hyperplanes(table, settings.limits, settings.hyperplanes) {}
+    stats::HistogramBuilder<Row, Table> builder;
+    split::ColumnSearch<Sums> columns;
+    split::HyperplaneSearch<Row, Table> hyperplanes;
+  };
+
+  /// Nodes whose splits are chosen together: one, or two siblings.
+  struct Pair {
+    std::int64_t built;        // the node whose histogram is summed
+    std::int64_t other;        // its sibling, -1 if there is none
+    bool is_subtracted;        // the sibling has the histogram of their parent: subtract
+  };
+
+  bool may_split(const Node<Sums>& node) const {
+    return node.depth < settings_.size.max_depth && settings_.size.max_leaf_nodes > 1;
   }
 
-  static Node make_child(const Node& parent, bool is_right, std::int64_t begin, std::int64_t end,
-                         const stats::Sums& sums) {
-    Node child;
+  /// Choose the splits of a node, or of two siblings.
+  void choose_splits(const Pair& pair) {
+    const std::int64_t n_columns = table_.layout.n_columns();
+    const std::int64_t n_rows = node_[pair.built].n_rows();
+    const bool is_small = n_rows * n_columns < small_step;
+    const std::int64_t n_wanted =
+        std::max((n_columns + columns_at_once - 1) / columns_at_once,
+                 is_small ? 1 : std::min(n_columns, team_.size()));
+    std::vector<split::Split<Sums>> best(2 * n_wanted);
+    for (split::Split<Sums>& each : best) each.score = 0.0;
+    const auto step = [&](std::int64_t part, Worker& worker) {
+      const std::int64_t first = n_columns * part / n_wanted;
+      const std::int64_t last = n_columns * (part + 1) / n_wanted;
+      search_columns(pair, first, last, worker, best.data() + 2 * part);
+    };
+    run_steps(n_wanted, step);
+    for (const int side : {0, 1}) {
+      const std::int64_t number = side == 0 ? pair.built : pair.other;
+      if (number < 0) continue;
+      for (std::int64_t part = 0; part < n_wanted; ++part)
+        if (best[2 * part + side].score > node_[number].split.score)
+          node_[number].split = std::move(best[2 * part + side]);
+    }
+    if (settings_.hyperplanes.n_hyperplanes > 0) try_hyperplanes(pair);
+    for (const std::int64_t number : {pair.built, pair.other}) {
+      if (number < 0) continue;
+      Node<Sums>& node = node_[number];
+      if (node.split.is_found())
+        node.gain = node.split.score - split::compute_score(node.sums, settings_.limits);
+      else
+        pool_.give(node.histogram);
+    }
+  }
+
+  void search_columns(const Pair& pair, std::int64_t first, std::int64_t last, Worker& worker,
+                      split::Split<Sums>* best) {
+    const auto search = [&](const Node<Sums>& node, split::Split<Sums>& found) {
+      found.score = split::raise(split::compute_score(node.sums, settings_.limits));
+      const double least = found.score;
+      worker.columns.run(pool_[node.histogram].data(), node.sums, first, last, found);
+      if (found.score == least && found.column < 0) found.score = 0.0;
+    };
+    const Node<Sums>& built = node_[pair.built];
+    build(built, first, last, worker);
+    search(built, best[0]);
+    if (pair.other < 0) return;
+    const Node<Sums>& other = node_[pair.other];
+    if (pair.is_subtracted) {
+      Histogram& whole = pool_[other.histogram];
+      const Histogram& part = pool_[built.histogram];
+      for (std::int64_t k = table_.layout.start[first]; k < table_.layout.start[last]; ++k)
+        whole[k] -= part[k];
+    } else {
+      build(other, first, last, worker);
+    }
+    search(other, best[1]);
+  }
+
+  void build(const Node<Sums>& node, std::int64_t first, std::int64_t last, Worker& worker) {
+    worker.builder.build(row_.data() + node.begin, node.n_rows(), gradient_, node.sums, first,
+                         last, pool_[node.histogram]);
+  }
+
+  /// Replace the splits of nodes by hyperplanes of larger scores.
+  void try_hyperplanes(const Pair& pair) {
+    const std::int64_t numbers[] = {pair.built, pair.other};
+    run_steps(pair.other < 0 ? 1 : 2, [&](std::int64_t k, Worker& worker) {
+      Node<Sums>& node = node_[numbers[k]];
+      split::Split<Sums> best = node.split;
+      if (!best.is_found())
+        best.score = split::raise(split::compute_score(node.sums, settings_.limits));
+      worker.hyperplanes.run(row_.data() + node.begin, node.n_rows(), gradient_, node.sums,
+                             node.key, best);
+      if (best.hyperplane.is_empty()) return;
+      node.split = std::move(best);
+    });
+  }
+
+  /// Run step(i, worker) for i = 0 ... n - 1.
+  template <class Step>
+  void run_steps(std::int64_t n, const Step& step) {
+    std::atomic<std::int64_t> next_worker{0};
+    const std::int64_t n_takers = std::min(n, team_.size());
+    std::atomic<std::int64_t> next{0};
+    team_.run(n_takers, [&](std::int64_t) {
+      Worker& worker = workers_[next_worker++];
+      for (std::int64_t i = next++; i < n; i = next++) step(i, worker);
+    });
+  }
+
+  /// The open node of largest gain, the oldest of equal ones; -1 if there is none.
+  std::int64_t select_next() const {
+    std::int64_t best = -1;
+    for (std::size_t k = 0; k < node_.size(); ++k)
+      if (node_[k].is_open() && (best < 0 || node_[k].gain > node_[best].gain))
+        best = static_cast<std::int64_t>(k);
+    return best;
+  }
+
+  Node<Sums> make_child(const Node<Sums>& parent, bool is_right, std::int64_t begin,
+                        std::int64_t end, const Sums& sums) const {
+    Node<Sums> child;
     child.key = child_key(parent.key, is_right);
     child.begin = begin;
     child.end = end;
@@ -108,113 +265,84 @@ class TreeGrower {
     return child;
   }
 
-  std::int64_t take_histogram() {
-    if (free_.empty()) {
-      pool_.emplace_back();
-      return static_cast<std::int64_t>(pool_.size()) - 1;
-    }
-    const std::int64_t place = free_.back();
-    free_.pop_back();
-    return place;
-  }
-
-  void choose_split(Node& node) {
-    node.split = search_.run(pool_[node.histogram], node.sums);
-    if (hyperplanes_.n_hyperplanes > 0) try_hyperplane(node);
-    if (node.split.column < 0) free_.push_back(std::exchange(node.histogram, -1));
-  }
-
-  /// Replace the split of a node by a hyperplane of larger gain, if there is one.
-  void try_hyperplane(Node& node) {
-    std::vector<std::int32_t> columns(table_.n_columns);
-    std::iota(columns.begin(), columns.end(), 0);
-    shuffle_columns(draw_key(node.key), columns);
-    columns.resize(std::min(hyperplanes_.n_drawn, table_.n_columns));
-    const std::uint32_t* row = row_.data() + node.begin;
-    columns_.gather(grid_, row, node.n_rows(), columns);
-    split::Direction direction = finder_.run(columns_, row, packed_);
-    if (!direction.is_found()) return;
-    const split::ProjectionCut cut = projections_.run(direction, columns_, row, packed_, node.sums);
-    if (!(cut.score > search_.best_score())) return;
-    node.split = {0, -1, false, cut.score - search_.parent_score(), cut.left};
-    node.hyperplane = std::move(direction.hyperplane);
-    node.threshold = cut.threshold;
-  }
-
-  /// The open node of largest gain, the oldest of equal ones; -1 if there is none.
-  std::int64_t find_next() const {
-    std::int64_t best = -1;
-    for (std::size_t k = 0; k < node_.size(); ++k)
-      if (node_[k].is_open() && (best < 0 || node_[k].split.gain > node_[best].split.gain))
-        best = static_cast<std::int64_t>(k);
-    return best;
-  }
-
-  /// Divide the rows of a node among two children, and find their splits if there may be more.
+  /// Divide the rows of a node among two children, and choose their splits if there may be more.
   void divide(std::int64_t number, bool goes_on) {
     const auto first = static_cast<std::int64_t>(node_.size());
-    const Node parent = node_[number];
     node_[number].left = first;
+    const Node<Sums>& parent = node_[number];
     const std::int64_t middle = parent.begin + move_left(parent);
-    node_.push_back(make_child(parent, false, parent.begin, middle, parent.split.left));
-    node_.push_back(make_child(parent, true, middle, parent.end, parent.sums - parent.split.left));
-    if (!goes_on || !can_split(node_[first])) return free_.push_back(parent.histogram);
-    Node& left = node_[first];
-    Node& right = node_[first + 1];
-    Node& small = left.n_rows() <= right.n_rows() ? left : right;
-    Node& large = left.n_rows() <= right.n_rows() ? right : left;
-    small.histogram = take_histogram();
-    large.histogram = parent.histogram;
-    builder_.build(row_.data() + small.begin, small.n_rows(), packed_, pool_[small.histogram]);
-    stats::subtract(pool_[large.histogram], pool_[small.histogram]);
-    choose_split(left);
-    choose_split(right);
+    Node<Sums> left = make_child(parent, false, parent.begin, middle, parent.split.left);
+    Node<Sums> right =
+        make_child(parent, true, middle, parent.end, parent.sums - parent.split.left);
+    node_.push_back(std::move(left));
+    node_.push_back(std::move(right));
+    if (!goes_on || !may_split(node_[first])) return pool_.give(node_[number].histogram);
+    const bool is_left_small = node_[first].n_rows() <= node_[first + 1].n_rows();
+    const std::int64_t small = is_left_small ? first : first + 1;
+    const std::int64_t large = is_left_small ? first + 1 : first;
+    const bool is_kept = node_[number].histogram >= 0;
+    node_[large].histogram =
+        is_kept ? std::exchange(node_[number].histogram, -1) : take_histogram();
+    node_[small].histogram = take_histogram();
+    choose_splits({small, large, is_kept});
+  }
+
+  /// A histogram; if there are no more, that of the open node of least gain.
+  std::int64_t take_histogram() {
+    if (pool_.is_exhausted()) {
+      Node<Sums>* least = nullptr;
+      for (Node<Sums>& node : node_)
+        if (node.is_open() && node.histogram >= 0 && (!least || node.gain < least->gain))
+          least = &node;
+      if (least) pool_.give(least->histogram);
+    }
+    return pool_.take();
   }
 
   /// Move the rows that go left to the front, all in their old order; returns their number.
-  std::int64_t move_left(const Node& node) {
-    if (!node.hyperplane.column.empty())
-      return partition(node, [&](std::uint32_t row) {
-        return node.hyperplane.project(grid_.row(row)) < node.threshold;
-      });
-    const std::uint8_t* bin = table_.bin + node.split.column;
-    const int missing = table_.n_bins[node.split.column];
+  std::int64_t move_left(const Node<Sums>& node) {
+    const split::Split<Sums>& split = node.split;
+    const bool is_single = split.hyperplane.is_empty();
+    const bool is_number = is_single && !table_.layout.column[split.column].is_category;
+    if (!is_number)
+      return partition(node, [&](std::uint32_t row) { return split.goes_left(table_, row); });
+    const std::int64_t column = split.column;
+    const int missing = table_.layout.column[column].n_bins;
     return partition(node, [&](std::uint32_t row) {
-      const int b = bin[row * table_.n_columns];
-      return b == missing ? node.split.missing_left : b <= node.split.cut;
+      const int b = table_.bin(row, column);
+      return b == missing ? split.missing_left : b <= split.cut;
     });
   }
 
-  template <class IsLeft>
-  std::int64_t partition(const Node& node, const IsLeft& is_left) {
+  template <class GoesLeft>
+  std::int64_t partition(const Node<Sums>& node, const GoesLeft& goes_left) {
+    constexpr std::int64_t ahead = 16;
     std::uint32_t* row = row_.data() + node.begin;
     std::int64_t n_left = 0, n_right = 0;
     for (std::int64_t i = 0; i < node.n_rows(); ++i) {
       const std::uint32_t each = row[i];
-      const bool goes_left = is_left(each);
+      if (i + ahead < node.n_rows()) table_.prefetch_bins(row[i + ahead]);
+      const bool is_left = goes_left(each);
       row[n_left] = each;
       spare_[n_right] = each;
-      n_left += goes_left;
-      n_right += !goes_left;
+      n_left += is_left;
+      n_right += !is_left;
     }
     std::memcpy(row + n_left, spare_.data(), n_right * sizeof(std::uint32_t));
     return n_left;
   }
 
-  const base::BinnedTable& table_;
-  const base::GridTable& grid_;
-  TreeSize size_;
-  HyperplaneSettings hyperplanes_;
-  stats::HistogramBuilder builder_;
-  split::GainSearch search_;
-  split::NodeColumns columns_;
-  split::DirectionFinder finder_;
-  split::ProjectionSearch projections_;
-  const stats::Packed* packed_ = nullptr;
+  static constexpr std::int64_t columns_at_once =
+      stats::HistogramBuilder<Row, Table>::columns_at_once;
+
+  const Table& table_;
+  TreeSettings settings_;
+  base::Team& team_;
+  std::vector<Worker> workers_;
+  HistogramPool<Histogram> pool_;
+  const Row* gradient_ = nullptr;
   std::vector<std::uint32_t> row_, spare_;
-  std::vector<Node> node_;
-  std::vector<stats::Histogram> pool_;
-  std::vector<std::int64_t> free_;
+  std::vector<Node<Sums>> node_;
 };
 
 }  // namespace lhtree::grow

@@ -1,4 +1,4 @@
-// Hyperplanes in closed form: shrunken least squares of the gradient on some columns of a node.
+// Directions in closed form: shrunken least squares of the gradient on some columns of a node.
 #pragma once
 
 #include <algorithm>
@@ -10,127 +10,227 @@
 #include <vector>
 
 #include "base/grid.hpp"
-#include "stats/histogram.hpp"
+#include "base/instructions.hpp"
+#include "base/reals.hpp"
+#include "base/table.hpp"
+#include "split/split.hpp"
 
 namespace lhtree::split {
 
 constexpr int direction_bits = 12;  // of a column about its mean in the node
-constexpr int weight_bits = 15;
+constexpr int short_bits = 15;      // of a gradient
+constexpr int coefficient_bits = 15;
+constexpr int direction_weight_bits = 31;  // of the weights of all rows of a node
+static_assert(2 * direction_bits + direction_weight_bits < 63, "products of columns fit a word");
+static_assert(direction_bits + short_bits + direction_weight_bits < 63, "and with gradients");
+static_assert(coefficient_bits + base::grid_bits + 7 < 53, "projections are below 2**53");
 
-/// Integer weights of some columns, and what a missing value of each counts as.
-struct Hyperplane {
-  std::vector<std::int32_t> column, weight, fill;
-
-  /// The projection of a row on the grid.
-  std::int64_t project(const std::int32_t* z) const {
-    std::int64_t sum = 0;
-    for (std::size_t k = 0; k < column.size(); ++k) {
-      const std::int32_t value = z[column[k]];
-      sum += std::int64_t{weight[k]} * (value == base::gap ? fill[k] : value);
-    }
-    return sum;
-  }
-};
-
-/// A hyperplane, and about where the projections of its node lie.
+/// About where the projections of a node on a hyperplane lie.
 struct Direction {
   Hyperplane hyperplane;
   std::int64_t middle = 0;
   double std = 0.0;
-
-  bool is_found() const { return !hyperplane.column.empty(); }
 };
 
-/// Columns of the rows of a node, gathered, with gaps filled.
+/// Columns of some rows side by side, gaps filled, and about their means in few bits.
 class NodeColumns {
  public:
-  /// Gather some columns; those without two values are left out.
-  void gather(const base::GridTable& table, const std::uint32_t* row, std::int64_t n,
-              const std::vector<std::int32_t>& columns) {
+  /// Gather columns; those without two values are left out. `weight` is null where all are one.
+  template <base::EncodedTable Table>
+  void gather(const Table& table, const std::uint32_t* row, std::int64_t n,
+              const std::vector<std::int32_t>& columns, const std::int64_t* weight) {
     n_ = n;
+    const auto p = static_cast<std::int64_t>(columns.size());
     column_.clear();
+    center_.clear();
     fill_.clear();
     shift_.clear();
-    z_.resize(columns.size() * n);
-    short_.resize(columns.size() * n);
-    gather_rows(table, row, columns);
-    std::size_t kept = 0;
-    for (std::size_t k = 0; k < columns.size(); ++k) {
+    z_.resize(p * n);
+    short_.resize(p * n);
+    std::int32_t values[most_terms];
+    for (std::int64_t i = 0; i < n; ++i) {
+      table.gather(row[i], columns.data(), p, values);
+      for (std::int64_t k = 0; k < p; ++k) z_[k * n + i] = values[k];
+    }
+    std::int64_t kept = 0;
+    for (std::int64_t k = 0; k < p; ++k) {
       if (kept != k) std::copy_n(z_.data() + k * n, n, z_.data() + kept * n);
-      if (center(z_.data() + kept * n, short_.data() + kept * n)) {
-        column_.push_back(columns[k]);
-        ++kept;
-      }
+      const base::ColumnInfo& column = table.layout.column[columns[k]];
+      if (!write_about_mean(z_.data() + kept * n, short_.data() + kept * n, weight, column)) continue;
+      column_.push_back(columns[k]);
+      ++kept;
     }
   }
 
   std::int64_t n_rows() const { return n_; }
-  std::size_t size() const { return column_.size(); }
-  std::int32_t column(std::size_t k) const { return column_[k]; }
-  std::int32_t fill(std::size_t k) const { return fill_[k]; }
-  int shift(std::size_t k) const { return shift_[k]; }
-  const std::int32_t* z(std::size_t k) const { return z_.data() + k * n_; }
-  const std::int16_t* centered(std::size_t k) const { return short_.data() + k * n_; }
+  std::int64_t size() const { return static_cast<std::int64_t>(column_.size()); }
+  std::int32_t column(std::int64_t k) const { return column_[k]; }
+  std::int32_t center(std::int64_t k) const { return center_[k]; }
+  std::int32_t fill(std::int64_t k) const { return fill_[k]; }
+  int shift(std::int64_t k) const { return shift_[k]; }
+  const std::int32_t* z(std::int64_t k) const { return z_.data() + k * n_; }
+  const std::int16_t* centered(std::int64_t k) const { return short_.data() + k * n_; }
 
  private:
-  void gather_rows(const base::GridTable& table, const std::uint32_t* row,
-                   const std::vector<std::int32_t>& columns) {
-    constexpr std::int64_t ahead = 8;
-    for (std::int64_t i = 0; i < n_; ++i) {
-#if defined(__GNUC__)
-      if (i + ahead < n_) __builtin_prefetch(table.row(row[i + ahead]));
-#endif
-      const std::int32_t* values = table.row(row[i]);
-      for (std::size_t k = 0; k < columns.size(); ++k) z_[k * n_ + i] = values[columns[k]];
-    }
-  }
-
-  /// Fill the gaps of a column with its mean, and write it about the mean in few bits.
-  bool center(std::int32_t* z, std::int16_t* centered) {
-    std::int64_t sum = 0, n_present = 0;
+  struct Facts {
+    std::int64_t sum = 0, weight = 0;
     std::int32_t low = std::numeric_limits<std::int32_t>::max(), high = base::gap;
-    for (std::int64_t i = 0; i < n_; ++i) {
-      const bool is_gap = z[i] == base::gap;
-      sum += is_gap ? 0 : z[i];
-      n_present += !is_gap;
-      high = std::max(high, z[i]);  // a gap is below all others
-      low = std::min(low, is_gap ? std::numeric_limits<std::int32_t>::max() : z[i]);
-    }
-    if (n_present == 0 || low == high) return false;
-    const std::int64_t mean = floor_divide(2 * sum + n_present, 2 * n_present);
-    const auto fill = static_cast<std::int32_t>(mean);
-    const std::int64_t largest = std::max(high - mean, mean - low);
-    const int shift = std::max(
-        0, static_cast<int>(std::bit_width(static_cast<std::uint64_t>(largest))) - direction_bits);
-    for (std::int64_t i = 0; i < n_; ++i) {
-      z[i] = z[i] == base::gap ? fill : z[i];
-      centered[i] = static_cast<std::int16_t>((z[i] - fill) >> shift);
-    }
-    fill_.push_back(fill);
+  };
+
+  /// Fill the gaps of a column with its mean, and write it about that in few bits; false if all
+  /// present values are equal.
+  bool write_about_mean(std::int32_t* z, std::int16_t* centered, const std::int64_t* weight,
+                        const base::ColumnInfo& column) {
+    const Facts facts = weight ? sum_weighted(z, weight) : sum(z);
+    if (facts.weight == 0 || facts.low == facts.high) return false;
+    const std::int64_t mean = floor_divide(2 * facts.sum + facts.weight, 2 * facts.weight);
+    const auto center = static_cast<std::int32_t>(mean);
+    const std::int64_t largest = std::max(facts.high - mean, mean - facts.low);
+    const int bits = static_cast<int>(std::bit_width(static_cast<std::uint64_t>(largest)));
+    const int shift = std::max(0, bits - direction_bits);
+    const std::int64_t n = n_;
+    base::run_wide([=]() LHTREE_FLAT {
+      for (std::int64_t i = 0; i < n; ++i) {
+        const std::int32_t value = z[i] == base::gap ? center : z[i];
+        z[i] = value;
+        centered[i] = static_cast<std::int16_t>((value - center) >> shift);
+      }
+    });
+    center_.push_back(center);
+    fill_.push_back(column.has_gaps ? center : column.fill);
     shift_.push_back(shift);
     return true;
+  }
+
+  Facts sum(const std::int32_t* z) const {
+    Facts facts;
+    Facts* result = &facts;
+    const std::int64_t n = n_;
+    base::run_wide([=]() LHTREE_FLAT {
+      std::int64_t sum = 0;
+      std::int32_t n_present = 0, low = std::numeric_limits<std::int32_t>::max(), high = base::gap;
+      for (std::int64_t i = 0; i < n; ++i) {
+        const std::int32_t value = z[i], bound = value == base::gap ? low : value;
+        sum += value == base::gap ? 0 : value;
+        n_present += value != base::gap;
+        high = value > high ? value : high;  // a gap is below all others
+        low = bound < low ? bound : low;
+      }
+      *result = {sum, n_present, low, high};
+    });
+    return facts;
+  }
+
+  Facts sum_weighted(const std::int32_t* z, const std::int64_t* weight) const {
+    Facts facts;
+    for (std::int64_t i = 0; i < n_; ++i) {
+      if (z[i] == base::gap) continue;
+      facts.sum += weight[i] * z[i];
+      facts.weight += weight[i];
+      facts.low = std::min(facts.low, z[i]);
+      facts.high = std::max(facts.high, z[i]);
+    }
+    return facts;
   }
 
   static std::int64_t floor_divide(std::int64_t a, std::int64_t b) { return a / b - (a % b < 0); }
 
   std::int64_t n_ = 0;
-  std::vector<std::int32_t> column_, fill_, z_;
+  std::vector<std::int32_t> column_, center_, fill_, z_;
   std::vector<int> shift_;
   std::vector<std::int16_t> short_;
 };
 
-/// The sum of products of two columns of at most 2**15 each; 2**13 of 12 bits fit a word of 32.
-inline std::int64_t multiply_columns(const std::int16_t* a, const std::int16_t* b, std::int64_t n) {
-  constexpr std::int64_t block = 64;
-  std::int64_t total = 0;
-  for (std::int64_t begin = 0; begin < n; begin += block) {
-    const std::int64_t end = std::min(n, begin + block);
-    std::int32_t sum = 0;
-    for (std::int64_t i = begin; i < end; ++i) sum += std::int32_t{a[i]} * b[i];
-    total += sum;
+/// Centred products of the columns of a node with each other and with the gradient.
+class Moments {
+ public:
+  /// `gradient` takes 15 bits; `weight` is null where all are one.
+  void measure(const NodeColumns& columns, const std::int16_t* gradient,
+               const std::int64_t* weight) {
+    p_ = columns.size();
+    const std::int64_t n = columns.n_rows();
+    moment_.resize(p_ * p_);
+    right_.resize(p_);
+    std::vector<std::int64_t> sum(p_);
+    std::int64_t total = 0;
+    weight_ = n;
+    if (weight) {
+      weight_ = 0;
+      for (std::int64_t i = 0; i < n; ++i) weight_ += weight[i];
+    }
+    const auto add_up = [&](const std::int16_t* a) {
+      return weight ? dot(a, weight, n) : add(a, n);
+    };
+    total = add_up(gradient);
+    for (std::int64_t a = 0; a < p_; ++a) sum[a] = add_up(columns.centered(a));
+    std::vector<std::int64_t> weighted(weight ? n : 0);
+    for (std::int64_t a = 0; a < p_; ++a) {
+      const std::int16_t* left = columns.centered(a);
+      for (std::int64_t i = 0; i < static_cast<std::int64_t>(weighted.size()); ++i)
+        weighted[i] = weight[i] * left[i];
+      for (std::int64_t b = 0; b <= a; ++b) {
+        const std::int16_t* right = columns.centered(b);
+        const std::int64_t product = weight ? dot(right, weighted.data(), n)
+                                            : dot<2 * direction_bits>(left, right, n);
+        moment_[a * p_ + b] = moment_[b * p_ + a] = center(product, sum[a], sum[b]);
+      }
+      const std::int64_t product = weight ? dot(gradient, weighted.data(), n)
+                                          : dot<direction_bits + short_bits>(left, gradient, n);
+      right_[a] = center(product, sum[a], total);
+    }
   }
-  return total;
-}
+
+  std::int64_t size() const { return p_; }
+  double operator()(std::int64_t a, std::int64_t b) const { return moment_[a * p_ + b]; }
+  double with_gradient(std::int64_t a) const { return right_[a]; }
+  double weight() const { return static_cast<double>(weight_); }
+
+ private:
+  double center(std::int64_t product, std::int64_t a, std::int64_t b) const {
+    return static_cast<double>(product) -
+           static_cast<double>(a) * static_cast<double>(b) / static_cast<double>(weight_);
+  }
+
+  static std::int64_t add(const std::int16_t* a, std::int64_t n) {
+    std::int64_t result = 0;
+    std::int64_t* out = &result;
+    base::run_wide([=]() LHTREE_FLAT {
+      std::int64_t sum = 0;
+      for (std::int64_t i = 0; i < n; ++i) sum += a[i];
+      *out = sum;
+    });
+    return result;
+  }
+
+  /// The sum of products of `bits` bits; as many as fit 31 bits are added in a short word.
+  template <int bits>
+  static std::int64_t dot(const std::int16_t* a, const std::int16_t* b, std::int64_t n) {
+    constexpr std::int64_t block = std::int64_t{1} << (31 - bits);
+    std::int64_t result = 0;
+    std::int64_t* out = &result;
+    base::run_wide([=]() LHTREE_FLAT {
+      std::int64_t total = 0, begin = 0;
+      for (; begin + block <= n; begin += block) {
+        std::int32_t sum = 0;
+        for (std::int64_t i = 0; i < block; ++i)
+          sum += std::int32_t{a[begin + i]} * std::int32_t{b[begin + i]};
+        total += sum;
+      }
+      for (; begin < n; ++begin) total += std::int32_t{a[begin]} * std::int32_t{b[begin]};
+      *out = total;
+    });
+    return result;
+  }
+
+  static std::int64_t dot(const std::int16_t* a, const std::int64_t* b, std::int64_t n) {
+    std::int64_t sum = 0;
+    for (std::int64_t i = 0; i < n; ++i) sum += a[i] * b[i];
+    return sum;
+  }
+
+  std::int64_t p_ = 0, weight_ = 0;
+  std::vector<double> moment_, right_;
+};
 
 /// Solve a symmetric positive definite system in place, in one order of operations.
 inline bool solve(std::vector<double>& low, std::vector<double>& x) {
@@ -153,107 +253,59 @@ inline bool solve(std::vector<double>& low, std::vector<double>& x) {
   return true;
 }
 
-/// Computes the direction of a node from its columns and gradients.
-class DirectionFinder {
- public:
-  explicit DirectionFinder(double shrinkage) : keep_(1.0 - shrinkage) {}
-
-  Direction run(const NodeColumns& columns, const std::uint32_t* row, const stats::Packed* packed) {
-    const std::size_t p = columns.size();
-    if (p < 2) return {};
-    shorten(row, columns.n_rows(), packed);
-    measure(columns);
-    std::vector<double> std(p), matrix(p * p), x(p);
-    for (std::size_t a = 0; a < p; ++a) {
-      if (!(moment_[a * p + a] > 0.0)) return {};
-      std[a] = std::sqrt(moment_[a * p + a]);
-    }
-    for (std::size_t a = 0; a < p; ++a) {
-      x[a] = right_[a] / std[a];
-      for (std::size_t b = 0; b < p; ++b)
-        matrix[a * p + b] = a == b ? 1.0 : keep_ * moment_[a * p + b] / (std[a] * std[b]);
-    }
-    if (!solve(matrix, x)) return {};
-    for (std::size_t a = 0; a < p; ++a) x[a] = std::ldexp(x[a] / std[a], -columns.shift(a));
-    return round(columns, x);
+/// Weights as integers of 15 bits relative to the largest; terms that round to zero are gone.
+inline Direction round_direction(const NodeColumns& columns, const Moments& moments,
+                                 std::int64_t first, const std::vector<double>& x) {
+  double largest = 0.0;
+  for (const double value : x) largest = std::max(largest, std::abs(value));
+  if (!(largest > 0.0)) return {};
+  int exponent = 0;
+  std::frexp(largest, &exponent);
+  constexpr double limit = (1 << coefficient_bits) - 1;
+  Direction result;
+  std::vector<std::int64_t> kept;
+  std::vector<double> scaled;
+  for (std::size_t a = 0; a < x.size(); ++a) {
+    const double rounded = base::round_half_up(std::ldexp(x[a], coefficient_bits - exponent));
+    const auto weight = static_cast<std::int32_t>(std::clamp(rounded, -limit, limit));
+    if (weight == 0) continue;
+    const std::int64_t k = first + static_cast<std::int64_t>(a);
+    kept.push_back(k);
+    scaled.push_back(std::ldexp(weight, columns.shift(k)));
+    result.hyperplane.column.push_back(columns.column(k));
+    result.hyperplane.weight.push_back(weight);
+    result.hyperplane.fill.push_back(columns.fill(k));
+    result.middle += std::int64_t{weight} * columns.center(k);
   }
+  if (kept.size() < 2) return {};  // a single column has better cuts of its own
+  double variance = 0.0;
+  for (std::size_t a = 0; a < kept.size(); ++a)
+    for (std::size_t b = 0; b < kept.size(); ++b)
+      variance = variance + scaled[a] * scaled[b] * moments(kept[a], kept[b]);
+  result.std = std::sqrt(std::max(variance, 0.0) / moments.weight());
+  return result;
+}
 
- private:
-  /// Gradients in 15 bits.
-  void shorten(const std::uint32_t* row, std::int64_t n, const stats::Packed* packed) {
-    gradient_.resize(n);
-    for (std::int64_t i = 0; i < n; ++i) {
-      const std::int64_t g = stats::unpack(packed[row[i]]).g;
-      gradient_[i] = static_cast<std::int16_t>(std::min<std::int64_t>((g + 64) >> 7, 32767));
-    }
+/// Shrunken least squares on the columns from `first` to `last`; empty if there is no direction.
+inline Direction compute_direction(const NodeColumns& columns, const Moments& moments,
+                                   std::int64_t first, std::int64_t last, double shrinkage) {
+  const auto p = static_cast<std::size_t>(last - first);
+  if (p < 2) return {};
+  const double keep = 1.0 - shrinkage;
+  std::vector<double> std(p), matrix(p * p), x(p);
+  for (std::size_t a = 0; a < p; ++a) {
+    if (!(moments(first + a, first + a) > 0.0)) return {};
+    std[a] = std::sqrt(moments(first + a, first + a));
   }
-
-  /// Centred products of the columns with each other and with the gradient.
-  void measure(const NodeColumns& columns) {
-    const std::size_t p = columns.size();
-    const std::int64_t n = columns.n_rows();
-    const auto center = [n](std::int64_t product, std::int64_t a, std::int64_t b) {
-      return static_cast<double>(product) -
-             static_cast<double>(a) * static_cast<double>(b) / static_cast<double>(n);
-    };
-    std::vector<std::int64_t> sum(p);
-    for (std::size_t a = 0; a < p; ++a) sum[a] = add_up(columns.centered(a), n);
-    const std::int64_t total = add_up(gradient_.data(), n);
-    moment_.resize(p * p);
-    right_.resize(p);
-    for (std::size_t a = 0; a < p; ++a) {
-      for (std::size_t b = 0; b <= a; ++b)
-        moment_[a * p + b] = moment_[b * p + a] =
-            center(multiply_columns(columns.centered(a), columns.centered(b), n), sum[a], sum[b]);
-      std::int64_t product = 0;
-      for (std::int64_t i = 0; i < n; ++i)
-        product += std::int32_t{columns.centered(a)[i]} * gradient_[i];
-      right_[a] = center(product, sum[a], total);
-    }
+  for (std::size_t a = 0; a < p; ++a) {
+    x[a] = moments.with_gradient(first + a) / std[a];
+    for (std::size_t b = 0; b < p; ++b)
+      matrix[a * p + b] =
+          a == b ? 1.0 : keep * moments(first + a, first + b) / (std[a] * std[b]);
   }
-
-  static std::int64_t add_up(const std::int16_t* value, std::int64_t n) {
-    std::int64_t sum = 0;
-    for (std::int64_t i = 0; i < n; ++i) sum += value[i];
-    return sum;
-  }
-
-  /// Integer weights of 15 bits; terms that round to zero are gone.
-  Direction round(const NodeColumns& columns, const std::vector<double>& x) const {
-    double largest = 0.0;
-    for (const double value : x) largest = std::max(largest, std::abs(value));
-    if (!(largest > 0.0)) return {};
-    int exponent = 0;
-    std::frexp(largest, &exponent);
-    constexpr double limit = (1 << weight_bits) - 1;
-    Direction result;
-    std::vector<std::size_t> kept;
-    for (std::size_t a = 0; a < x.size(); ++a) {
-      const double rounded = base::round_up(std::ldexp(x[a], weight_bits - exponent));
-      const auto weight = static_cast<std::int32_t>(std::clamp(rounded, -limit, limit));
-      if (weight == 0) continue;
-      kept.push_back(a);
-      result.hyperplane.column.push_back(columns.column(a));
-      result.hyperplane.weight.push_back(weight);
-      result.hyperplane.fill.push_back(columns.fill(a));
-      result.middle += std::int64_t{weight} * columns.fill(a);
-    }
-    if (kept.size() < 2) return {};  // a single column has better cuts of its own
-    double variance = 0.0;
-    for (std::size_t a = 0; a < kept.size(); ++a)
-      for (std::size_t b = 0; b < kept.size(); ++b) {
-        const double left = std::ldexp(result.hyperplane.weight[a], columns.shift(kept[a]));
-        const double right = std::ldexp(result.hyperplane.weight[b], columns.shift(kept[b]));
-        variance = variance + left * right * moment_[kept[a] * x.size() + kept[b]];
-      }
-    const auto n = static_cast<double>(columns.n_rows());
-    result.std = std::sqrt(std::max(variance, 0.0) / n);
-    return result;
-  }
-
-  double keep_;
-  std::vector<std::int16_t> gradient_;
-  std::vector<double> moment_, right_;
-};
+  if (!solve(matrix, x)) return {};
+  for (std::size_t a = 0; a < p; ++a) x[a] = std::ldexp(x[a] / std[a], -columns.shift(first + a));
+  return round_direction(columns, moments, first, x);
+}
 
 }  // namespace lhtree::split

@@ -2,10 +2,12 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <utility>
 #include <vector>
 
+#include "base/instructions.hpp"
 #include "split/direction.hpp"
 #include "split/gain.hpp"
 
@@ -14,91 +16,101 @@ namespace lhtree::split {
 constexpr std::int64_t small_node = 256;  // rows up to which all cuts are looked at
 constexpr int projection_bins = 256;      // for more, over eight standard deviations or more
 
-/// Rows whose projection is below the threshold go left.
-struct ProjectionCut {
-  double score = 0.0;  // 0: there is no cut
-  std::int64_t threshold = 0;
-  stats::Sums left;
-};
-
 /// Looks for the cut of largest gain among the projections of a node.
+template <class Row>
 class ProjectionSearch {
  public:
+  using Sums = typename Row::Sums;
+
   explicit ProjectionSearch(const Limits& limits) : limits_(limits) {}
 
-  ProjectionCut run(const Direction& direction, const NodeColumns& columns,
-                    const std::uint32_t* row, const stats::Packed* packed,
-                    const stats::Sums& whole) {
-    project(direction.hyperplane, columns);
-    whole_ = whole;
-    best_ = {};
-    if (columns.n_rows() <= small_node)
-      look_at_all(row, packed);
-    else
-      look_at_bins(direction, row, packed);
-    return best_;
-  }
-
- private:
+  /// Project gathered columns, among which are those of the hyperplane, in their order.
   void project(const Hyperplane& hyperplane, const NodeColumns& columns) {
     const std::int64_t n = columns.n_rows();
     projection_.assign(n, 0);
-    std::size_t k = 0;  // the columns of a hyperplane are some of those gathered, in their order
-    for (std::size_t a = 0; a < columns.size(); ++a) {
-      if (k == hyperplane.column.size() || columns.column(a) != hyperplane.column[k]) continue;
-      const std::int64_t weight = hyperplane.weight[k++];
+    std::int64_t k = 0;
+    for (std::int64_t a = 0; a < columns.size() && k < hyperplane.n_terms(); ++a) {
+      if (columns.column(a) != hyperplane.column[k]) continue;
+      const std::int32_t weight = hyperplane.weight[k++];
       const std::int32_t* z = columns.z(a);
-      for (std::int64_t i = 0; i < n; ++i) projection_[i] += weight * z[i];
+      std::int64_t* projection = projection_.data();
+      base::run_wide([=]() LHTREE_FLAT {
+        for (std::int64_t i = 0; i < n; ++i) projection[i] += std::int64_t{weight} * z[i];
+      });
     }
   }
 
-  void look_at_all(const std::uint32_t* row, const stats::Packed* packed) {
-    sorted_.clear();
+  /// Replace `best` if there is a cut of the projections of a larger score.
+  void run(const Direction& direction, const std::uint32_t* row, const Row* gradient,
+           const Sums& whole, Split<Sums>& best) {
+    whole_ = whole;
+    score_ = best.score;
+    is_found_ = false;
+    if (static_cast<std::int64_t>(projection_.size()) <= small_node)
+      look_at_all(row, gradient);
+    else
+      look_at_bins(direction, row, gradient);
+    if (!is_found_) return;
+    best = {score_, -1, -1, false, {}, direction.hyperplane, threshold_, left_};
+  }
+
+ private:
+  void look_at_all(const std::uint32_t* row, const Row* gradient) {
+    sorted_.resize(projection_.size());
     for (std::size_t i = 0; i < projection_.size(); ++i)
-      sorted_.push_back({projection_[i], packed[row[i]]});
+      sorted_[i] = {projection_[i], static_cast<std::uint32_t>(i)};
     std::sort(sorted_.begin(), sorted_.end());
-    stats::Sums left;
+    Sums left;
     for (std::size_t i = 0; i + 1 < sorted_.size(); ++i) {
-      left.add(sorted_[i].second);
+      gradient[row[sorted_[i].second]].add_to(left);
       const std::int64_t here = sorted_[i].first, next = sorted_[i + 1].first;
       if (here != next) look_at(left, here + (next - here + 1) / 2);
     }
   }
 
-  void look_at_bins(const Direction& direction, const std::uint32_t* row,
-                    const stats::Packed* packed) {
+  void look_at_bins(const Direction& direction, const std::uint32_t* row, const Row* gradient) {
     int shift = 0;
     while (std::ldexp(1.0, shift) < direction.std / 32.0) ++shift;
     const std::int64_t start = direction.middle - (std::int64_t{128} << shift);
     const auto n = static_cast<std::int64_t>(projection_.size());
-    stats::Sums bin[projection_bins];
-    stats::Packed word[projection_bins] = {};
-    for (std::int64_t begin = 0; begin < n; begin += stats::rows_per_word) {
-      const std::int64_t end = std::min(n, begin + stats::rows_per_word);
-      for (std::int64_t i = begin; i < end; ++i) {
-        const std::int64_t place = (projection_[i] - start) >> shift;
-        word[std::clamp<std::int64_t>(place, 0, projection_bins - 1)] += packed[row[i]];
+    std::int64_t* place = projection_.data();
+    base::run_wide([=]() LHTREE_FLAT {
+      for (std::int64_t i = 0; i < n; ++i)
+        place[i] = std::clamp<std::int64_t>((place[i] - start) >> shift, 0, projection_bins - 1);
+    });
+    Sums bin[projection_bins];
+    Row word[projection_bins] = {};
+    for (std::int64_t begin = 0; begin < n; begin += Row::rows_per_word) {
+      const std::int64_t end = begin + std::min(n - begin, Row::rows_per_word);
+      for (std::int64_t i = begin; i < end; ++i) word[place[i]] += gradient[row[i]];
+      for (int b = 0; b < projection_bins; ++b) {
+        word[b].add_to(bin[b]);
+        word[b] = Row{};
       }
-      for (int b = 0; b < projection_bins; ++b) bin[b].add(std::exchange(word[b], 0));
     }
-    stats::Sums left;
+    Sums left;
     for (int b = 0; b + 1 < projection_bins; ++b) {
-      left.g += bin[b].g;
-      left.h += bin[b].h;
+      left += bin[b];
       look_at(left, start + (std::int64_t{b + 1} << shift));
     }
   }
 
-  void look_at(const stats::Sums& left, std::int64_t threshold) {
-    const double score = compute_cut_score(left, whole_, limits_);
-    if (score > best_.score) best_ = {score, threshold, left};
+  void look_at(const Sums& left, std::int64_t threshold) {
+    const double score = compute_split_score(left, whole_, limits_);
+    if (!(score > score_)) return;
+    score_ = score;
+    threshold_ = threshold;
+    left_ = left;
+    is_found_ = true;
   }
 
   Limits limits_;
-  stats::Sums whole_;
-  ProjectionCut best_;
+  Sums whole_, left_;
+  double score_ = 0.0;
+  bool is_found_ = false;
+  std::int64_t threshold_ = 0;
   std::vector<std::int64_t> projection_;
-  std::vector<std::pair<std::int64_t, stats::Packed>> sorted_;
+  std::vector<std::pair<std::int64_t, std::uint32_t>> sorted_;
 };
 
 }  // namespace lhtree::split

@@ -3,7 +3,12 @@
 import importlib
 from typing import Any
 
-from lhtree.estimators import LHForestClassifier, LHTClassifier
+from lhtree.estimators import (
+    LHBoostClassifier,
+    LHBoostRegressor,
+    LHForestClassifier,
+    LHTClassifier,
+)
 from lhtree.model.forest import Forest
 from lhtree.model.tree import Tree
 from lhtree.model.validation import check_forest
@@ -13,6 +18,8 @@ __version__ = "0.2.0"
 
 __all__ = [
     "Forest",
+    "LHBoostClassifier",
+    "LHBoostRegressor",
     "LHForestClassifier",
     "LHTClassifier",
     "Tree",

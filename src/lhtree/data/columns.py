@@ -73,11 +73,15 @@ class Columns:
     kept : tuple of int or None
         Columns of a very wide sparse table that have a value in some training row,
         ascending: the trees see no others. None keeps all.
+    has_codes : bool
+        Whether a column of categories stays one column, of codes, instead of becoming
+        indicators.
     """
 
     n_features: int
     categories: tuple[Category, ...] = ()
     kept: tuple[int, ...] | None = None
+    has_codes: bool = False
 
     @property
     def is_plain(self) -> bool:
@@ -98,13 +102,25 @@ class Columns:
         if self.kept is not None:
             return np.array(self.kept, dtype=np.int64)
         size = np.ones(self.n_features, dtype=np.int64)
-        for category in self.categories:
+        for category in self._expanded:
             size[category.feature] = category.n_columns
         return np.repeat(np.arange(self.n_features), size)
 
+    @property
+    def _expanded(self) -> tuple[Category, ...]:
+        """The columns that become indicators."""
+        return () if self.has_codes else self.categories
+
+    def count_codes(self) -> NDArray[np.int32]:
+        """Return the number of codes of each column that trees see; 0 for numbers."""
+        n_codes = np.zeros(len(self.list_sources()), dtype=np.int32)
+        for category in self.categories if self.has_codes else ():
+            n_codes[category.feature] = category.n_columns
+        return n_codes
+
     def list_indicators(self) -> NDArray[np.bool_]:
         """Return which columns are indicators of a category."""
-        feature = [category.feature for category in self.categories]
+        feature = [category.feature for category in self._expanded]
         return np.isin(self.list_sources(), feature)
 
     def name_columns(self, feature_names: Sequence[str]) -> list[str]:
@@ -112,14 +128,15 @@ class Columns:
         if self.kept is not None:
             return [feature_names[j] for j in self.kept]
         names = [[name] for name in feature_names]
-        for category in self.categories:
+        for category in self._expanded:
             names[category.feature] = category.name_columns(feature_names[category.feature])
         return [name for group in names for name in group]
 
     def encode(self, X: Any, feature_names: Sequence[str], *, is_training: bool = False) -> Floats:
         """Return the table that trees see.
 
-        A missing number is NaN; a missing or unknown category has no indicator of one.
+        A missing number is NaN; a missing or unknown category has no indicator of one, or
+        the code NaN.
         Other kinds of values than in training are worth a warning.
         """
         columns = frames.split_columns(X)
@@ -138,6 +155,9 @@ class Columns:
                 present = [values[k] for k in np.unique(code[code >= 0])]
                 _warn_of_others(present, category, feature_names[j])
             slot = _look_up_slots(code, values, category)
+            if self.has_codes:
+                table[:, j] = np.where(slot >= 0, slot, np.nan)
+                continue
             row = np.flatnonzero(slot >= 0)
             table[row, start[j] + slot[row]] = 1.0
         return table
@@ -183,6 +203,8 @@ def learn_columns(
     max_categories: int | None,
     feature_names: Sequence[str],
     weight: Floats | None = None,
+    *,
+    has_codes: bool = False,
 ) -> Columns:
     """Return how the columns of training rows are to be encoded.
 
@@ -198,7 +220,7 @@ def learn_columns(
         counts = None if weight is None else weight[is_present]
         count = np.bincount(code[is_present], counts, minlength=len(values))
         found.append(_choose_values(j, values, count, max_categories))
-    return Columns(len(columns), tuple(found))
+    return Columns(len(columns), tuple(found), has_codes=has_codes)
 
 
 def _fill(table: Floats, position: Ints, columns: list[Floats]) -> None:

@@ -47,6 +47,7 @@ class Encoding(NamedTuple):
     categorical_features: Any
     max_categories: int | None
     sample_weight: Any  # of the rows, by which categories are counted
+    has_codes: bool = False  # whether categories become codes, not indicators
 
     @property
     def names_categories(self) -> bool:
@@ -56,7 +57,13 @@ class Encoding(NamedTuple):
 
 
 def read_training_rows(
-    estimator: Any, X: Any, y: Any, encoding: Encoding, *, learns_columns: bool
+    estimator: Any,
+    X: Any,
+    y: Any,
+    encoding: Encoding,
+    *,
+    learns_columns: bool,
+    y_numeric: bool = False,
 ) -> tuple[Any, NDArray[Any]]:
     """Return the table that the trees see, in C order, and `y`.
 
@@ -72,16 +79,22 @@ def read_training_rows(
         Which columns are categories.
     learns_columns : bool
         Whether these rows say what the columns are; a warm start keeps those it has.
+    y_numeric : bool
+        Whether the targets are numbers.
     """
     X = _check_kind(X)
     check_present("y", y)
     new_encoding = encoding if learns_columns else None
     if _has_categories(estimator, X, new_encoding):
         table = _encode(estimator, X, new_encoding)
-        rows, labels = check_X_y(table, y, **OPTIONS, estimator=estimator)
+        rows, labels = check_X_y(
+            table, y, **OPTIONS, y_numeric=y_numeric, estimator=estimator
+        )
     else:
         with explained_text(X, is_training=learns_columns):
-            rows, labels = validate_data(estimator, X, y, **OPTIONS, reset=learns_columns)
+            rows, labels = validate_data(
+                estimator, X, y, **OPTIONS, y_numeric=y_numeric, reset=learns_columns
+            )
         if learns_columns:
             estimator.columns_ = Columns(estimator.n_features_in_)
     check_labels(labels)
@@ -171,7 +184,12 @@ def _encode(estimator: Any, X: Any, encoding: Encoding | None) -> Floats:
     if encoding is not None:
         weight = resolve_sample_weight(encoding.sample_weight, len(X))
         estimator.columns_ = learn_columns(
-            X, encoding.categorical_features, encoding.max_categories, names, weight
+            X,
+            encoding.categorical_features,
+            encoding.max_categories,
+            names,
+            weight,
+            has_codes=encoding.has_codes,
         )
     columns: Columns = estimator.columns_
     return columns.encode(X, names, is_training=is_training)

@@ -11,9 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lhtree.arrays import Floats
+from lhtree.arrays import Floats, Ints
 from lhtree.data.validation import check_dates, check_present
 
+UNIT_BITS = 16  # after the point, of weights that are not integers
+MOST_WEIGHT_BITS = 40  # of the sum of all weights
 LARGEST = 1e60  # keeps products of two sums of weights and a square in range
 
 
@@ -57,6 +59,24 @@ def resolve_sample_weight(sample_weight: Any, n_rows: int) -> Floats | None:
         mean = positive[0] if is_same else math.fsum(positive) / len(positive)
         weight = weight / mean
     return None if np.all(weight == 1) else weight
+
+
+def to_units(weight: Floats | None, name: str = "sample_weight") -> tuple[Ints | None, int]:
+    """Return positive weights as integers, and what a row of weight one weighs.
+
+    Integers stay as they are; others become multiples of 2**-16, at least one of them.
+    """
+    if weight is None:
+        return None, 1
+    is_whole = bool(np.all(weight == np.floor(weight)))
+    unit = 1 if is_whole else 1 << UNIT_BITS
+    units = np.maximum(np.floor(weight * unit + 0.5), 1.0)
+    if units.sum() >= 2.0**MOST_WEIGHT_BITS:
+        raise ValueError(
+            f"{name} adds up to {weight.sum():g} over the rows, but the sum must be below "
+            f"{2.0**MOST_WEIGHT_BITS / unit:g}; divide it by a constant."
+        )
+    return units.astype(np.int64), unit
 
 
 def check_range(name: str, weight: Floats) -> None:

@@ -94,10 +94,16 @@ class TreeEstimator(CallbackSupportMixin, BaseEstimator):
         tags.input_tags.sparse = True
         return tags
 
-    def _read_training(self, X, y, sample_weight, params, *, learns_columns):
+    def _read_training(
+        self, X, y, sample_weight, params, *, learns_columns, has_codes=False, y_numeric=False
+    ):
         """Return checked rows, targets and weights for a local fit."""
-        encoding = Encoding(params.categorical_features, params.max_categories, sample_weight)
-        rows, y = read_training_rows(self, X, y, encoding, learns_columns=learns_columns)
+        encoding = Encoding(
+            params.categorical_features, params.max_categories, sample_weight, has_codes
+        )
+        rows, y = read_training_rows(
+            self, X, y, encoding, learns_columns=learns_columns, y_numeric=y_numeric
+        )
         return rows, y, resolve_sample_weight(sample_weight, rows.shape[0])
 
     def _make_local(self, rows, y, weight, params):

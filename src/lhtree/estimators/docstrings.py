@@ -125,6 +125,66 @@ PARAMETERS = {
     from the memory of the workers.""",
 }
 
+BOOSTING_PARAMETERS = {
+    "learning_rate": """float
+    Factor on what each tree adds.""",
+    "n_estimators": """int
+    Largest number of rounds; each adds one tree.""",
+    "max_leaf_nodes": """int
+    Largest number of leaves of each tree. Trees grow best first: the split that lowers the
+    loss most comes next.""",
+    "max_depth": """int
+    Largest number of splits on a path; None for no limit.""",
+    "min_samples_leaf": """int
+    Smallest number of rows in a leaf, counted by weight.""",
+    "l2_regularization": """float
+    Added to the sum of the hessians of each leaf: pulls the values of small leaves to 0.""",
+    "n_hyperplanes": """int
+    Number of hyperplanes that each node tries beside its single columns: the first over all
+    the columns that it draws, the next two over one half of them each, then quarters, and so
+    on. 0 gives trees with splits by single columns only.""",
+    "max_terms": """int or "auto"
+    Number of columns that a node draws for its hyperplanes; "auto" is twice the square root
+    of the number of columns of numbers, at most 128.""",
+    "categorical_features": """"from_dtype", array-like of bool, int or str, or None
+    Columns that hold categories: a mask, positions or names; "from_dtype" takes the
+    columns of categories and text of a frame, None takes none. A split divides the
+    categories of one column into two groups; a missing category is one more, and one that is
+    unknown at prediction counts as missing.""",
+    "max_categories": """int
+    Largest number of categories of a column, at most 255: if it has more, the rarest count
+    as one.""",
+    "early_stopping": """bool or "auto"
+    Whether a part of the rows, or `X_val` of `fit`, says when to stop: after
+    `n_iter_no_change` rounds that did not lower its loss, the model goes back to the best
+    round. "auto" does so for more than 10,000 rows, or with `X_val`.""",
+    "validation_fraction": """float
+    Fraction of the rows that early stopping takes for validation, if `fit` gets none.""",
+    "n_iter_no_change": """int
+    Number of rounds without a lower validation loss before boosting stops.""",
+    "random_state": """int, RandomState instance or None
+    Seed for drawing columns and validation rows.""",
+}
+
+BOOSTING_ATTRIBUTES = """forest_ : lhtree.model.ensemble.Ensemble
+    The trees as flat arrays.
+trees_ : list of lhtree.model.ensemble.BoostedTree
+    The trees, each with splits and values in the units of the data.
+n_iter_ : int
+    Number of rounds that the model keeps.
+train_score_ : ndarray of shape (n_rounds + 1,)
+    Minus the mean loss of the training rows before the first and after each round.
+validation_score_ : ndarray
+    The same for the validation rows; empty without them.
+feature_importances_ : ndarray of shape (n_features,)
+    How much of the lowered loss is due to the splits by each feature; sums to one.
+n_features_in_ : int
+    Number of columns seen in `fit`.
+feature_names_in_ : ndarray of shape (`n_features_in_`,)
+    Their names, where `X` had string names.
+columns_ : lhtree.data.columns.Columns
+    How the columns of `X` are encoded for the trees."""
+
 ATTRIBUTES = """classes_ : ndarray of shape (n_classes,)
     Class labels.
 n_classes_ : int
@@ -154,15 +214,29 @@ def describe(**own: str) -> Callable[[type], type]:
         Descriptions that replace the shared ones.
     """
 
+    return _describe(PARAMETERS | own, ATTRIBUTES)
+
+
+def describe_boosting(**own: str) -> Callable[[type], type]:
+    """Return such a decorator for boosted estimators.
+
+    Parameters
+    ----------
+    **own : str
+        Descriptions that replace the shared ones.
+    """
+    return _describe(PARAMETERS | BOOSTING_PARAMETERS | own, BOOSTING_ATTRIBUTES)
+
+
+def _describe(texts: dict[str, str], attributes: str) -> Callable[[type], type]:
     def fill(cls: type) -> type:
         if cls.__doc__:  # python -OO has none
-            texts = PARAMETERS | own
             listed = "\n".join(
                 _describe_parameter(name, parameter.default, texts[name])
                 for name, parameter in inspect.signature(cls).parameters.items()
             )
             text = inspect.cleandoc(cls.__doc__)
-            text = text.replace("{parameters}", listed).replace("{attributes}", ATTRIBUTES)
+            text = text.replace("{parameters}", listed).replace("{attributes}", attributes)
             cls.__doc__ = indent(text, "    ").strip() + "\n    "
         return cls
 

@@ -140,14 +140,7 @@ class Params:
 
     def draw_seed(self) -> int:
         """Draw the seed of a fit from `random_state`."""
-        try:
-            generator = check_random_state(self.random_state)
-        except ValueError as error:
-            raise ValueError(
-                "random_state must be None, an integer from 0 to 2**32 - 1 or a RandomState, got "
-                f"{self.random_state!r}."
-            ) from error
-        return int(generator.randint(2**31 - 1))
+        return draw_seed(self.random_state)
 
     def resolve_draw(self, n_rows: int) -> Draw:
         """Return how many of the rows each estimator draws."""
@@ -329,11 +322,13 @@ def check_real(name: str, value: Any, wanted: str, *, low: float, high: float = 
         _refuse(ValueError, name, value, wanted)
 
 
-def check_integer(name: str, value: Any, wanted: str, *, low: int) -> None:
-    """Accept integers of at least `low`."""
+def check_integer(
+    name: str, value: Any, wanted: str, *, low: int, high: float = math.inf
+) -> None:
+    """Accept integers in [low, high]."""
     if not _is_integer(value):
         _refuse(TypeError, name, value, wanted)
-    if value < low:
+    if not low <= value <= high:
         _refuse(ValueError, name, value, wanted)
 
 
@@ -356,6 +351,18 @@ def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
 
 
 # ---- what parameters mean for given data --------------------------------------------
+
+
+def draw_seed(random_state: Any) -> int:
+    """Draw the seed of a fit from `random_state`."""
+    try:
+        generator = check_random_state(random_state)
+    except ValueError as error:
+        raise ValueError(
+            "random_state must be None, an integer from 0 to 2**32 - 1 or a RandomState, got "
+            f"{random_state!r}."
+        ) from error
+    return int(generator.randint(2**31 - 1))
 
 
 def count_threads(n_jobs: Any) -> int:

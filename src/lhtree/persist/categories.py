@@ -19,12 +19,13 @@ def encode_columns(columns: Columns) -> dict[str, Any]:
             for each in columns.categories
         ],
         **({} if columns.kept is None else {"kept": list(columns.kept)}),
+        **({"has_codes": True} if columns.has_codes else {}),
     }
 
 
 def decode_columns(json: Any) -> Columns:
     """Return the columns that a file describes; raise NotPlainError if they are not valid."""
-    if type(json) is not dict or set(json) - {"kept"} != {"n_features", "categories"}:
+    if type(json) is not dict or set(json) - {"kept", "has_codes"} != {"n_features", "categories"}:
         raise NotPlainError("has other keys than columns have")
     n_features = _decode_position(json["n_features"], 1)
     if type(json["categories"]) is not list:
@@ -33,8 +34,11 @@ def decode_columns(json: Any) -> Columns:
     position = [each.feature for each in categories]
     if position != sorted(set(position)) or max(position, default=0) >= n_features:
         raise NotPlainError("has positions of columns that are not ascending")
+    has_codes = json.get("has_codes", False)
+    if type(has_codes) is not bool:
+        raise NotPlainError("does not say whether categories are codes")
     if "kept" not in json:
-        return Columns(n_features, categories)
+        return Columns(n_features, categories, has_codes=has_codes)
     if categories:
         raise NotPlainError("has both categories and dropped columns")
     return Columns(n_features, kept=_decode_kept(json["kept"], n_features))

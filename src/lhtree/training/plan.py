@@ -56,3 +56,24 @@ class Plan:
     axis_splits: bool = False  # whether to try each of them alone
     n_hyperplanes: int = 1  # to try in each node: over all of them, halves, quarters, ...
     max_features_per_tree: int = 0  # columns drawn per tree; 0: all
+
+
+@dataclass(frozen=True)
+class BoostingPlan:
+    """Which rounds of boosting to add, and how. Weights are in units of row weights."""
+
+    n_rounds: int
+    learning_rate: float
+    l2_regularization: float
+    max_leaf_nodes: int
+    first_round: int = 0
+    patience: int = 0  # rounds without a lower validation loss before the last; 0: any
+    max_depth: int = NO_MAX_DEPTH
+    min_hessian: float = 1.0  # of a leaf, by which it is divided
+    min_weight: int = 0  # of a leaf
+    unit_weight: float = 1.0  # what a row of weight one weighs
+    seed: int = 0
+    n_hyperplanes: int = 0  # over all columns drawn, halves, quarters, ...
+    max_terms: int = 0  # columns drawn for them
+    shrinkage: float = 0.3  # of correlations, in directions
+    weight_shift: int = 0  # bits that weights lose in directions

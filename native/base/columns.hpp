@@ -1,0 +1,263 @@
+// What is learned of the columns of a table: their grids and bins.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <numeric>
+#include <utility>
+#include <vector>
+
+#include "base/bins.hpp"
+#include "base/grid.hpp"
+#include "base/radix_sort.hpp"
+#include "old/parallel.hpp"
+#include "old/random.hpp"
+
+namespace lhtree::base {
+
+/// A column of numbers, or of categories, whose codes are its bins.
+struct Column {
+  std::int32_t n_codes = 0;  // categories; 0 for numbers
+  Grid grid;
+  std::int32_t fill = 0;          // what a missing value counts as: the mean on the grid
+  bool has_gaps = false;          // whether a training row has a missing value
+  std::vector<double> threshold;  // between the bins
+
+  bool is_category() const { return n_codes > 0; }
+  int n_bins() const {
+    return is_category() ? n_codes : static_cast<int>(threshold.size()) + 1;
+  }
+};
+
+/// Rows of bins and of values on the grid, with what a prediction needs of the columns.
+struct EncodedRows {
+  std::vector<std::uint8_t> bin;
+  std::vector<std::int32_t> z;  // empty unless asked for
+};
+
+/// The distinct values of a column, ascending, with their weights; missing ones are left out.
+class ValueCounter {
+ public:
+  /// `weight` may be null.
+  const std::vector<Counted>& run(const double* value, const std::int64_t* weight,
+                                  std::int64_t n) {
+    values_.clear();
+    weight == nullptr ? count_rows(value, n) : add_weights(value, weight, n);
+    return values_;
+  }
+
+ private:
+  void count_rows(const double* value, std::int64_t n) {
+    key_.clear();
+    for (std::int64_t i = 0; i < n; ++i)
+      if (!std::isnan(value[i])) key_.push_back(to_key(value[i]));
+    sort_keys(key_, spare_);
+    for (std::size_t i = 0, end = 0; i < key_.size(); i = end) {
+      while (end < key_.size() && key_[end] == key_[i]) ++end;
+      values_.push_back({from_key(key_[i]), end - i});
+    }
+  }
+
+  void add_weights(const double* value, const std::int64_t* weight, std::int64_t n) {
+    for (std::int64_t i = 0; i < n; ++i)
+      if (!std::isnan(value[i]))
+        values_.push_back({value[i] + 0.0, static_cast<std::uint64_t>(weight[i])});
+    std::sort(values_.begin(), values_.end(),
+              [](const Counted& a, const Counted& b) { return a.value < b.value; });
+    std::size_t kept = 0;
+    for (std::size_t i = 0; i < values_.size(); ++i) {
+      if (kept > 0 && values_[kept - 1].value == values_[i].value)
+        values_[kept - 1].weight += values_[i].weight;
+      else
+        values_[kept++] = values_[i];
+    }
+    values_.resize(kept);
+  }
+
+  std::vector<std::uint64_t> key_, spare_;
+  std::vector<Counted> values_;
+};
+
+/// Add `weight` rows of value zero to the distinct values of a column.
+inline void add_zeros(std::vector<Counted>& values, std::uint64_t weight) {
+  if (weight == 0) return;
+  const auto place = std::lower_bound(values.begin(), values.end(), 0.0,
+                                      [](const Counted& a, double b) { return a.value < b; });
+  if (place != values.end() && place->value == 0.0)
+    place->weight += weight;
+  else
+    values.insert(place, {0.0, weight});
+}
+
+/// What is learned of a column of numbers from its distinct values.
+inline Column learn_column(const std::vector<Counted>& values) {
+  Column column;
+  if (values.empty()) return column;
+  column.threshold = make_thresholds(values);
+  const auto visit = [&](const auto& look) {
+    for (const Counted& each : values) look(each.value, each.weight);
+  };
+  column.grid = make_grid(visit);
+  const Placer placer(column.grid);
+  Wide sum;  // of z less the lowest one
+  std::uint64_t whole = 0;
+  for (const Counted& each : values) {
+    sum += multiply(static_cast<std::uint64_t>(std::int64_t{placer.place(each.value)} -
+                                               column.grid.low),
+                    each.weight);
+    whole += each.weight;
+  }
+  const std::uint64_t mean = divide(sum + sum + Wide{whole, 0}, 2 * whole);
+  column.fill = static_cast<std::int32_t>(column.grid.low + static_cast<std::int64_t>(mean));
+  return column;
+}
+
+/// Encodes the values of one column.
+class ColumnEncoder {
+ public:
+  explicit ColumnEncoder(const Column& column) : column_(column), placer_(column.grid) {}
+
+  std::uint8_t bin(double x) const {
+    if (!column_.is_category())
+      return look_up_bin(column_.threshold.data(), column_.threshold.size(), x);
+    const bool is_known = x >= 0.0 && x < column_.n_codes;
+    return static_cast<std::uint8_t>(is_known ? x : column_.n_codes);
+  }
+  std::int32_t place(double x) const { return column_.is_category() ? 0 : placer_.place(x); }
+
+ private:
+  const Column& column_;  // which must stay where it is
+  Placer placer_;
+};
+
+/// Learns columns of a dense table, encodes rows, or both; a few columns at a time, on threads.
+template <class T>
+class TableEncoder {
+ public:
+  TableEncoder(const T* value, std::int64_t n_rows, std::int64_t n_columns, bool wants_z)
+      : value_(value), n_rows_(n_rows), n_columns_(n_columns), wants_z_(wants_z) {
+    rows_.bin.resize(n_rows * n_columns);
+    if (wants_z) rows_.z.resize(n_rows * n_columns);
+  }
+
+  /// Learn the columns from the first `n_learned` rows, all of positive weight; `columns` says
+  /// which of them are categories.
+  void learn(std::vector<Column>& columns, std::int64_t n_learned, const std::int64_t* weight,
+             std::int64_t n_threads, const Poll& poll) {
+    run_columns(n_threads, poll, [&](const double* x, std::int64_t j, ValueCounter& counter) {
+      Column& column = columns[j];
+      if (!column.is_category()) column = learn_column(counter.run(x, weight, n_learned));
+      column.has_gaps = std::any_of(x, x + n_learned, [](double v) { return std::isnan(v); });
+      return column;
+    });
+  }
+
+  void encode(const std::vector<Column>& columns, std::int64_t n_threads, const Poll& poll) {
+    run_columns(n_threads, poll,
+                [&](const double*, std::int64_t j, ValueCounter&) { return columns[j]; });
+  }
+
+  EncodedRows take() { return std::move(rows_); }
+
+ private:
+  static constexpr std::int64_t few = 8;  // columns whose values share lines of the cache
+
+  template <class GetColumn>
+  void run_columns(std::int64_t n_threads, const Poll& poll, const GetColumn& get_column) {
+    run_tasks(
+        (n_columns_ + few - 1) / few, n_threads,
+        [&](std::int64_t task, const StopFlag& stop) {
+          const std::int64_t first = task * few, last = std::min(n_columns_, first + few);
+          std::vector<double> x((last - first) * n_rows_);
+          for (std::int64_t i = 0; i < n_rows_; ++i)
+            for (std::int64_t j = first; j < last; ++j)
+              x[(j - first) * n_rows_ + i] = static_cast<double>(value_[i * n_columns_ + j]);
+          ValueCounter counter;
+          for (std::int64_t j = first; j < last; ++j) {
+            check_stop(stop);
+            const double* values = x.data() + (j - first) * n_rows_;
+            write(values, j, get_column(values, j, counter));
+          }
+        },
+        poll);
+  }
+
+  void write(const double* x, std::int64_t j, const Column& column) {
+    const ColumnEncoder encoder(column);
+    for (std::int64_t i = 0; i < n_rows_; ++i) rows_.bin[i * n_columns_ + j] = encoder.bin(x[i]);
+    if (!wants_z_) return;
+    for (std::int64_t i = 0; i < n_rows_; ++i) rows_.z[i * n_columns_ + j] = encoder.place(x[i]);
+  }
+
+  const T* value_;
+  std::int64_t n_rows_, n_columns_;
+  bool wants_z_;
+  EncodedRows rows_;
+};
+
+/// Rows of stored entries, columns ascending; all others are zero. The memory is another's.
+struct Entries {
+  std::int64_t n_rows = 0, n_columns = 0;
+  const std::int64_t* start = nullptr;   // [n_rows + 1]
+  const std::int32_t* column = nullptr;  // [n_entries]
+  const double* value = nullptr;         // [n_entries]
+
+  std::int64_t size() const { return start[n_rows]; }
+};
+
+/// Learn the columns of a sparse table of numbers, whose rows have positive weights or all one.
+inline std::vector<Column> learn_columns(const Entries& entries, const std::int64_t* weight,
+                                         std::int64_t n_threads, const Poll& poll) {
+  const std::int64_t n = entries.size(), d = entries.n_columns;
+  std::vector<std::int64_t> start(d + 1, 0);
+  for (std::int64_t k = 0; k < n; ++k) ++start[entries.column[k] + 1];
+  std::partial_sum(start.begin(), start.end(), start.begin());
+  std::vector<double> value(n);
+  std::vector<std::int64_t> weight_of(weight ? n : 0), next(start.begin(), start.end() - 1);
+  std::uint64_t whole = 0;
+  for (std::int64_t i = 0; i < entries.n_rows; ++i) {
+    whole += static_cast<std::uint64_t>(weight ? weight[i] : 1);
+    for (std::int64_t k = entries.start[i]; k < entries.start[i + 1]; ++k) {
+      const std::int64_t place = next[entries.column[k]]++;
+      value[place] = entries.value[k];
+      if (weight) weight_of[place] = weight[i];
+    }
+  }
+  std::vector<Column> columns(d);
+  constexpr std::int64_t few = 64;
+  run_tasks(
+      (d + few - 1) / few, n_threads,
+      [&](std::int64_t task, const StopFlag& stop) {
+        check_stop(stop);
+        ValueCounter counter;
+        for (std::int64_t j = task * few; j < std::min(d, (task + 1) * few); ++j) {
+          const std::int64_t* own = weight ? weight_of.data() + start[j] : nullptr;
+          const std::int64_t size = start[j + 1] - start[j];
+          std::vector<Counted> values = counter.run(value.data() + start[j], own, size);
+          std::uint64_t stored = 0;
+          for (const Counted& each : values) stored += each.weight;
+          add_zeros(values, whole - stored);
+          columns[j] = learn_column(values);
+        }
+      },
+      poll);
+  return columns;
+}
+
+/// Encode the entries of a sparse table.
+inline EncodedRows encode_entries(const Entries& entries, const std::vector<Column>& columns,
+                                  bool wants_z) {
+  std::vector<ColumnEncoder> encoder(columns.begin(), columns.end());
+  EncodedRows rows;
+  rows.bin.resize(entries.size());
+  rows.z.resize(wants_z ? entries.size() : 0);
+  for (std::int64_t k = 0; k < entries.size(); ++k) {
+    rows.bin[k] = encoder[entries.column[k]].bin(entries.value[k]);
+    if (wants_z) rows.z[k] = encoder[entries.column[k]].place(entries.value[k]);
+  }
+  return rows;
+}
+
+}  // namespace lhtree::base

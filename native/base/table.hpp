@@ -1,0 +1,100 @@
+// Encoded tables as trees see them: dense, or with a bin and a value for each stored entry.
+#pragma once
+
+#include <algorithm>
+#include <concepts>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "base/bins.hpp"
+#include "base/instructions.hpp"
+
+namespace lhtree::base {
+
+/// What growing a tree needs to know of a column.
+struct ColumnInfo {
+  int n_bins = 1;  // of present values; the next one holds missing values
+  bool is_category = false;
+  bool has_gaps = false;
+  std::int32_t fill = 0;  // what a missing value counts as where the column has no gaps
+  std::uint8_t zero_bin = 0;
+};
+
+/// The columns of a table, and where the bins of each start in a histogram.
+struct Layout {
+  std::vector<ColumnInfo> column;
+  std::vector<std::int64_t> start;  // [n_columns + 1]
+
+  explicit Layout(std::vector<ColumnInfo> columns) : column(std::move(columns)), start(1, 0) {
+    for (const ColumnInfo& each : column) start.push_back(start.back() + each.n_bins + 1);
+  }
+  std::int64_t n_columns() const { return static_cast<std::int64_t>(column.size()); }
+  std::int64_t n_places() const { return start.back(); }
+};
+
+/// Row after row; the memory is another's.
+struct DenseTable {
+  const Layout& layout;
+  std::int64_t n_rows = 0;
+  const std::uint8_t* bins = nullptr;  // [n_rows, n_columns]
+  const std::int32_t* values = nullptr;  // on the grid; null if there are no hyperplanes
+
+  const std::uint8_t* bins_of(std::int64_t row) const { return bins + row * layout.n_columns(); }
+  const std::int32_t* values_of(std::int64_t row) const {
+    return values + row * layout.n_columns();
+  }
+  std::uint8_t bin(std::int64_t row, std::int64_t column) const { return bins_of(row)[column]; }
+  void prefetch_bins(std::int64_t row) const { prefetch(bins_of(row)); }
+
+  /// The values of some columns in a row.
+  void gather(std::int64_t row, const std::int32_t* column, std::int64_t n,
+              std::int32_t* result) const {
+    const std::int32_t* z = values_of(row);
+    for (std::int64_t k = 0; k < n; ++k) result[k] = z[column[k]];
+  }
+};
+
+/// Stored entries row after row, columns ascending; all others are zero.
+struct SparseTable {
+  const Layout& layout;
+  std::int64_t n_rows = 0;
+  const std::int64_t* start = nullptr;   // [n_rows + 1]
+  const std::int32_t* column = nullptr;  // [n_entries]
+  const std::uint8_t* bins = nullptr;    // [n_entries]
+  const std::int32_t* values = nullptr;  // [n_entries], zero is 0
+
+  std::uint8_t bin(std::int64_t row, std::int64_t j) const {
+    const std::int64_t place = look_up(row, j);
+    return place < 0 ? layout.column[j].zero_bin : bins[place];
+  }
+  void prefetch_bins(std::int64_t row) const { prefetch(bins + start[row]); }
+
+  void gather(std::int64_t row, const std::int32_t* wanted, std::int64_t n,
+              std::int32_t* result) const {
+    for (std::int64_t k = 0; k < n; ++k) {
+      const std::int64_t place = look_up(row, wanted[k]);
+      result[k] = place < 0 ? 0 : values[place];
+    }
+  }
+
+ private:
+  std::int64_t look_up(std::int64_t row, std::int64_t j) const {
+    const std::int32_t* end = column + start[row + 1];
+    const std::int32_t* found = std::lower_bound(column + start[row], end, j);
+    return found != end && *found == j ? found - column : -1;
+  }
+};
+
+/// What all tables offer.
+template <class T>
+concept EncodedTable = requires(const T& table, std::int64_t i, const std::int32_t* columns,
+                                std::int32_t* result) {
+  { table.layout } -> std::convertible_to<const Layout&>;
+  { table.n_rows } -> std::convertible_to<std::int64_t>;
+  { table.bin(i, i) } -> std::same_as<std::uint8_t>;
+  table.gather(i, columns, i, result);
+  table.prefetch_bins(i);
+};
+
+}  // namespace lhtree::base

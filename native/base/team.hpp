@@ -1,0 +1,89 @@
+// Threads that share the steps of one task, such as the passes over the rows of a node.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <thread>
+#include <vector>
+
+#include "old/parallel.hpp"
+
+namespace lhtree::base {
+
+/// A caller and its helpers. Steps are short, so helpers look for the next one for a while
+/// before they sleep.
+class Team {
+ public:
+  explicit Team(std::int64_t n_threads) {
+    try {
+      for (std::int64_t k = 1; k < n_threads; ++k)
+        helpers_.emplace_back([this] { help(); });
+    } catch (...) {  // the system refuses a thread: go on with those that started
+    }
+  }
+  ~Team() {
+    is_over_ = true;
+    start();
+  }
+  Team(const Team&) = delete;
+  Team& operator=(const Team&) = delete;
+
+  std::int64_t size() const { return static_cast<std::int64_t>(helpers_.size()) + 1; }
+
+  /// Run step(i) for i = 0 ... n - 1; none may throw.
+  template <class Step>
+  void run(std::int64_t n, const Step& step) {
+    if (helpers_.empty() || n < 2) {
+      for (std::int64_t i = 0; i < n; ++i) step(i);
+      return;
+    }
+    step_ = [&step](std::int64_t i) { step(i); };
+    n_steps_ = n;
+    next_.store(0, std::memory_order_relaxed);
+    n_busy_.store(static_cast<std::int64_t>(helpers_.size()), std::memory_order_relaxed);
+    start();
+    take_steps();
+    while (n_busy_.load(std::memory_order_acquire) > 0) pause();
+  }
+
+ private:
+  static constexpr int patience = 4000;  // looks before a helper sleeps: some microseconds
+
+  static void pause() {
+#if defined(__x86_64__) && defined(__GNUC__)
+    __builtin_ia32_pause();
+#else
+    std::this_thread::yield();
+#endif
+  }
+
+  void start() {
+    turn_.fetch_add(1, std::memory_order_release);
+    turn_.notify_all();
+  }
+
+  void take_steps() {
+    for (std::int64_t i = next_++; i < n_steps_; i = next_++) step_(i);
+  }
+
+  void help() {
+    const StandardArithmetic standard;
+    for (std::uint32_t seen = 0;; ++seen) {
+      for (int k = 0; k < patience && turn_.load(std::memory_order_acquire) == seen; ++k) pause();
+      turn_.wait(seen, std::memory_order_acquire);
+      if (is_over_) return;
+      take_steps();
+      n_busy_.fetch_sub(1, std::memory_order_release);
+    }
+  }
+
+  std::function<void(std::int64_t)> step_;
+  std::int64_t n_steps_ = 0;
+  std::atomic<std::int64_t> next_{0}, n_busy_{0};
+  std::atomic<std::uint32_t> turn_{0};
+  std::atomic<bool> is_over_{false};
+  std::vector<std::jthread> helpers_;  // last: they end before the rest goes
+};
+
+}  // namespace lhtree::base

@@ -1,0 +1,557 @@
+// The exact engine: learning and encoding columns, boosting, and walking down its trees.
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "base/columns.hpp"
+#include "grow/boosting.hpp"
+#include "predict/walk.hpp"
+#include "read_rules.hpp"
+#include "threads.hpp"
+
+namespace lhtree {
+namespace {
+
+/// Columns as arrays, one entry each, and their thresholds one after the other.
+nb::dict to_dict(const std::vector<base::Column>& columns) {
+  std::vector<std::int32_t> n_codes, low, high, fill;
+  std::vector<std::int16_t> power;
+  std::vector<double> origin, threshold;
+  std::vector<std::uint8_t> has_gaps;
+  std::vector<std::int64_t> start{0};
+  for (const base::Column& each : columns) {
+    n_codes.push_back(each.n_codes);
+    power.push_back(static_cast<std::int16_t>(each.grid.power));
+    origin.push_back(each.grid.origin);
+    low.push_back(each.grid.low);
+    high.push_back(each.grid.high);
+    fill.push_back(each.fill);
+    has_gaps.push_back(each.has_gaps);
+    threshold.insert(threshold.end(), each.threshold.begin(), each.threshold.end());
+    start.push_back(static_cast<std::int64_t>(threshold.size()));
+  }
+  nb::dict result;
+  result["n_codes"] = to_numpy(std::move(n_codes));
+  result["power"] = to_numpy(std::move(power));
+  result["origin"] = to_numpy(std::move(origin));
+  result["low"] = to_numpy(std::move(low));
+  result["high"] = to_numpy(std::move(high));
+  result["fill"] = to_numpy(std::move(fill));
+  result["has_gaps"] = to_numpy(std::move(has_gaps));
+  result["threshold"] = to_numpy(std::move(threshold));
+  result["threshold_start"] = to_numpy(std::move(start));
+  return result;
+}
+
+std::vector<base::Column> read_columns(nb::handle object) {
+  const auto n_codes = get_array<std::int32_t>(object, "n_codes");
+  const auto power = get_array<std::int16_t>(object, "power");
+  const auto origin = get_array<double>(object, "origin");
+  const auto low = get_array<std::int32_t>(object, "low");
+  const auto high = get_array<std::int32_t>(object, "high");
+  const auto fill = get_array<std::int32_t>(object, "fill");
+  const auto has_gaps = get_array<std::uint8_t>(object, "has_gaps");
+  const auto threshold = get_array<double>(object, "threshold");
+  const auto start = get_array<std::int64_t>(object, "threshold_start");
+  const std::size_t n = n_codes.size();
+  for (const std::size_t size : {power.size(), origin.size(), low.size(), high.size(),
+                                 fill.size(), has_gaps.size()})
+    demand(size == n, "the arrays of columns must have one entry per column");
+  check_starts(start, n, threshold.size(), "threshold_start must rise to the last threshold");
+  std::vector<base::Column> columns(n);
+  for (std::size_t j = 0; j < n; ++j) {
+    base::Column& each = columns[j];
+    each.n_codes = n_codes(j);
+    each.grid = {power(j), origin(j), low(j), high(j)};
+    each.fill = fill(j);
+    each.has_gaps = has_gaps(j) != 0;
+    each.threshold.assign(threshold.data() + start(j), threshold.data() + start(j + 1));
+    demand(0 <= each.n_codes && each.n_codes <= base::most_bins &&
+               each.threshold.size() < base::most_bins,
+           "a column must have at most 255 bins");
+    demand(-1200 < power(j) && power(j) < 1200, "the power of a grid is out of range");
+  }
+  return columns;
+}
+
+using Encoded = std::pair<Output<std::uint8_t, 2>, std::optional<Output<std::int32_t, 2>>>;
+
+Encoded to_arrays(base::EncodedRows rows, std::size_t n_rows, std::size_t n_columns,
+                  bool wants_z) {
+  std::optional<Output<std::int32_t, 2>> z;
+  if (wants_z) z = to_numpy<std::int32_t, 2>(std::move(rows.z), {n_rows, n_columns});
+  return {to_numpy<std::uint8_t, 2>(std::move(rows.bin), {n_rows, n_columns}), std::move(z)};
+}
+
+const std::int64_t* data_of(const std::optional<Longs>& weight) {
+  return weight ? weight->data() : nullptr;
+}
+
+/// Learn the columns of a table of rows of positive weight, and encode it.
+template <class T>
+std::pair<nb::dict, Encoded> learn_columns(const Input<T, 2>& X, const std::optional<Longs>& weight,
+                                           const Ints& n_codes, bool wants_z,
+                                           std::int64_t n_threads) {
+  check_not_empty(X);
+  demand(n_codes.size() == X.shape(1), "n_codes must have one entry per column");
+  if (weight) check_length(weight->size(), X.shape(0), "weight");
+  std::vector<base::Column> columns(n_codes.size());
+  for (std::size_t j = 0; j < n_codes.size(); ++j) {
+    demand(0 <= n_codes(j) && n_codes(j) <= base::most_bins, "n_codes must lie from 0 to 255");
+    columns[j].n_codes = n_codes(j);
+  }
+  base::EncodedRows rows;
+  const Poll poll = make_poll(nb::none());
+  {
+    nb::gil_scoped_release unlocked;
+    const auto n = static_cast<std::int64_t>(X.shape(0)), d = static_cast<std::int64_t>(X.shape(1));
+    base::TableEncoder<T> encoder(X.data(), n, d, wants_z);
+    encoder.learn(columns, n, data_of(weight), n_threads, poll);
+    rows = encoder.take();
+  }
+  return {to_dict(columns), to_arrays(std::move(rows), X.shape(0), X.shape(1), wants_z)};
+}
+
+/// Encode rows of a table whose columns are known.
+template <class T>
+Encoded encode_rows(const Input<T, 2>& X, nb::handle columns_object, bool wants_z,
+                    std::int64_t n_threads) {
+  const std::vector<base::Column> columns = read_columns(columns_object);
+  demand(columns.size() == X.shape(1), "X must have the columns of the training rows");
+  base::EncodedRows rows;
+  const Poll poll = make_poll(nb::none());
+  {
+    nb::gil_scoped_release unlocked;
+    base::TableEncoder<T> encoder(X.data(), static_cast<std::int64_t>(X.shape(0)),
+                                  static_cast<std::int64_t>(X.shape(1)), wants_z);
+    encoder.encode(columns, n_threads, poll);
+    rows = encoder.take();
+  }
+  return to_arrays(std::move(rows), X.shape(0), X.shape(1), wants_z);
+}
+
+/// A sparse table whose indices were checked.
+base::Entries read_entries(const Longs& start, const Ints& column, const Doubles& value,
+                           std::int64_t n_columns) {
+  demand(start.size() > 0 && n_columns > 0, "X must not be empty");
+  check_starts(start, start.size() - 1, column.size(), "start must rise to the last entry");
+  demand(value.size() == column.size(), "value must have one entry per entry of column");
+  for (std::size_t k = 0; k < column.size(); ++k)
+    demand(0 <= column(k) && column(k) < n_columns, "a column is out of range");
+  return {static_cast<std::int64_t>(start.size()) - 1, n_columns, start.data(), column.data(),
+          value.data()};
+}
+
+using EncodedEntries = std::pair<Output<std::uint8_t, 1>, std::optional<Output<std::int32_t, 1>>>;
+
+EncodedEntries encode(const base::Entries& entries, const std::vector<base::Column>& columns,
+                      bool wants_z) {
+  base::EncodedRows rows;
+  {
+    nb::gil_scoped_release unlocked;
+    rows = base::encode_entries(entries, columns, wants_z);
+  }
+  std::optional<Output<std::int32_t, 1>> z;
+  if (wants_z) z = to_numpy(std::move(rows.z));
+  return {to_numpy(std::move(rows.bin)), std::move(z)};
+}
+
+/// Learn the columns of a sparse table, and encode its entries.
+std::pair<nb::dict, EncodedEntries> learn_sparse(const Longs& start, const Ints& column,
+                                                 const Doubles& value, std::int64_t n_columns,
+                                                 const std::optional<Longs>& weight, bool wants_z,
+                                                 std::int64_t n_threads) {
+  const base::Entries entries = read_entries(start, column, value, n_columns);
+  demand(entries.n_rows > 0, "X must not be empty");
+  if (weight) check_length(weight->size(), start.size() - 1, "weight");
+  std::vector<base::Column> columns;
+  const Poll poll = make_poll(nb::none());
+  {
+    nb::gil_scoped_release unlocked;
+    columns = base::learn_columns(entries, data_of(weight), n_threads, poll);
+  }
+  return {to_dict(columns), encode(entries, columns, wants_z)};
+}
+
+/// Encode the entries of a sparse table whose columns are known.
+EncodedEntries encode_sparse(const Longs& start, const Ints& column, const Doubles& value,
+                             nb::handle columns_object, bool wants_z) {
+  const std::vector<base::Column> columns = read_columns(columns_object);
+  const auto n_columns = static_cast<std::int64_t>(columns.size());
+  return encode(read_entries(start, column, value, n_columns), columns, wants_z);
+}
+
+base::Layout make_layout(const std::vector<base::Column>& columns) {
+  std::vector<base::ColumnInfo> info;
+  for (const base::Column& each : columns) {
+    const base::ColumnEncoder encoder(each);
+    info.push_back(
+        {each.n_bins(), each.is_category(), each.has_gaps, each.fill, encoder.bin(0.0)});
+  }
+  return base::Layout(std::move(info));
+}
+
+/// Encoded rows, dense or sparse, their targets, weights and scores; the scores are changed.
+struct RowArrays {
+  std::optional<Input<std::uint8_t, 2>> dense_bin;
+  std::optional<Input<std::int32_t, 2>> dense_z;
+  std::optional<Input<std::uint8_t, 1>> entry_bin;
+  std::optional<Ints> entry_z, entry_column;
+  std::optional<Longs> entry_start, weight;
+  Ints y;
+  std::vector<std::int64_t> score;
+
+  RowArrays(nb::handle object, const base::Layout& layout, bool needs_z) {
+    y = get_array<std::int32_t>(object, "y");
+    if (!object.attr("weight").is_none()) weight = get_array<std::int64_t>(object, "weight");
+    const auto given = get_array<std::int64_t>(object, "score");
+    score.assign(given.data(), given.data() + given.size());
+    const std::size_t n = y.size();
+    check_length(score.size(), n, "score");
+    if (weight) check_length(weight->size(), n, "weight");
+    for (std::size_t i = 0; weight && i < n; ++i)
+      demand((*weight)(i) > 0, "weights must be positive");
+    if (object.attr("start").is_none())
+      read_dense(object, layout, needs_z);
+    else
+      read_sparse(object, layout, needs_z);
+  }
+
+  bool is_sparse() const { return entry_start.has_value(); }
+  std::int64_t n_rows() const { return static_cast<std::int64_t>(y.size()); }
+  grow::Rows rows() { return {n_rows(), y.data(), data_of(weight), score.data()}; }
+
+  template <class Table>
+  Table table(const base::Layout& layout) const {
+    if constexpr (std::is_same_v<Table, base::DenseTable>)
+      return {layout, n_rows(), dense_bin->data(), dense_z ? dense_z->data() : nullptr};
+    else
+      return {layout,           n_rows(), entry_start->data(), entry_column->data(),
+              entry_bin->data(), entry_z ? entry_z->data() : nullptr};
+  }
+
+ private:
+  void read_dense(nb::handle object, const base::Layout& layout, bool needs_z) {
+    dense_bin = get_array<std::uint8_t, 2>(object, "bin");
+    check_length(dense_bin->shape(0), y.size(), "bin");
+    const std::size_t d = dense_bin->shape(1);
+    demand(static_cast<std::int64_t>(d) == layout.n_columns(), "bin must have all columns");
+    for (std::size_t i = 0; i < y.size(); ++i)
+      for (std::size_t j = 0; j < d; ++j)
+        demand(dense_bin->data()[i * d + j] <= layout.column[j].n_bins, "a bin is out of range");
+    if (!needs_z) return;
+    dense_z = get_array<std::int32_t, 2>(object, "z");
+    demand(dense_z->shape(0) == y.size() && dense_z->shape(1) == d,
+           "z must have the shape of bin");
+  }
+
+  void read_sparse(nb::handle object, const base::Layout& layout, bool needs_z) {
+    entry_start = get_array<std::int64_t>(object, "start");
+    entry_column = get_array<std::int32_t>(object, "column");
+    entry_bin = get_array<std::uint8_t>(object, "bin");
+    check_starts(*entry_start, y.size(), entry_column->size(), "start must rise to the last entry");
+    demand(entry_bin->size() == entry_column->size(), "bin must have one entry per entry");
+    for (std::size_t k = 0; k < entry_column->size(); ++k) {
+      const std::int32_t j = (*entry_column)(k);
+      demand(0 <= j && j < layout.n_columns(), "a column is out of range");
+      demand((*entry_bin)(k) <= layout.column[j].n_bins, "a bin is out of range");
+    }
+    if (!needs_z) return;
+    entry_z = get_array<std::int32_t>(object, "z");
+    demand(entry_z->size() == entry_column->size(), "z must have one entry per entry");
+  }
+};
+
+grow::BoostingPlan read_plan(nb::handle object) {
+  grow::BoostingPlan plan;
+  read_field(object, "first_round", plan.first_round);
+  read_field(object, "n_rounds", plan.n_rounds);
+  read_field(object, "patience", plan.patience);
+  read_field(object, "learning_rate", plan.learning_rate);
+  read_field(object, "l2_regularization", plan.l2_regularization);
+  read_field(object, "min_hessian", plan.min_hessian);
+  read_field(object, "min_weight", plan.min_weight);
+  read_field(object, "unit_weight", plan.unit_weight);
+  read_field(object, "max_leaf_nodes", plan.size.max_leaf_nodes);
+  read_field(object, "max_depth", plan.size.max_depth);
+  read_field(object, "seed", plan.seed);
+  read_field(object, "n_hyperplanes", plan.hyperplanes.n_hyperplanes);
+  read_field(object, "max_terms", plan.hyperplanes.max_terms);
+  read_field(object, "shrinkage", plan.hyperplanes.shrinkage);
+  read_field(object, "weight_shift", plan.hyperplanes.weight_shift);
+  demand(plan.hyperplanes.max_terms <= split::most_terms, "max_terms must be at most 128");
+  return plan;
+}
+
+nb::dict to_dict(model::Ensemble trees) {
+  nb::dict result;
+  const std::size_t n_code_sets = trees.codes.size() / 4;
+  result["tree_start"] = to_numpy(std::move(trees.tree_start));
+  result["left"] = to_numpy(std::move(trees.left));
+  result["column"] = to_numpy(std::move(trees.column));
+  result["missing_left"] = to_numpy(std::move(trees.missing_left));
+  result["value"] = to_numpy(std::move(trees.value));
+  result["weight"] = to_numpy(std::move(trees.weight));
+  result["gain"] = to_numpy(std::move(trees.gain));
+  result["threshold"] = to_numpy(std::move(trees.threshold));
+  result["codes"] = to_numpy<std::uint64_t, 2>(std::move(trees.codes), {n_code_sets, 4});
+  result["term_start"] = to_numpy(std::move(trees.term_start));
+  result["feature"] = to_numpy(std::move(trees.feature));
+  result["coefficient"] = to_numpy(std::move(trees.coefficient));
+  result["fill"] = to_numpy(std::move(trees.fill));
+  result["cut"] = to_numpy(std::move(trees.cut));
+  return result;
+}
+
+template <class Loss, class Row, class Table>
+grow::Boosted boost_rows(const std::vector<base::Column>& columns, const base::Layout& layout,
+                         RowArrays& training, RowArrays& held_out,
+                         const grow::BoostingPlan& plan, std::int64_t n_threads,
+                         const Poll& poll) {
+  grow::Boosted result;
+  run_tasks(
+      1, 1,
+      [&](std::int64_t, const StopFlag& stop) {
+        base::Team team(n_threads);
+        const Table table = training.table<Table>(layout), other = held_out.table<Table>(layout);
+        grow::Booster<Loss, Row, Table> booster(columns, table, training.rows(), other,
+                                                held_out.rows(), plan, team);
+        result = booster.run(stop);
+      },
+      poll);
+  return result;
+}
+
+/// The function for a loss, a kind of row and a kind of table.
+template <class Loss>
+auto choose_booster(bool is_weighted, bool is_sparse) {
+  using stats::PackedRow, stats::WeightedRow, base::DenseTable, base::SparseTable;
+  if (is_sparse)
+    return is_weighted ? &boost_rows<Loss, WeightedRow, SparseTable>
+                       : &boost_rows<Loss, PackedRow, SparseTable>;
+  return is_weighted ? &boost_rows<Loss, WeightedRow, DenseTable>
+                     : &boost_rows<Loss, PackedRow, DenseTable>;
+}
+
+/// Add rounds of boosting. Returns the trees, the scores of the rows after them, and the losses
+/// before and after each round.
+nb::dict boost(nb::handle columns_object, nb::handle training_object, nb::handle held_out_object,
+               const std::string& loss, nb::handle plan_object, std::int64_t n_threads) {
+  const std::vector<base::Column> columns = read_columns(columns_object);
+  const base::Layout layout = make_layout(columns);
+  const grow::BoostingPlan plan = read_plan(plan_object);
+  const bool needs_z = plan.hyperplanes.n_hyperplanes > 0;
+  RowArrays training(training_object, layout, needs_z), held_out(held_out_object, layout, needs_z);
+  demand(!training.score.empty(), "there must be rows");
+  demand(training.is_sparse() == held_out.is_sparse(), "all rows must be dense, or all sparse");
+  demand(loss == "squared_error" || loss == "log_loss", "loss is unknown");
+  const bool is_weighted = training.weight || (plan.min_weight > 1 && loss == "log_loss");
+  grow::Boosted boosted;
+  const Poll poll = make_poll(nb::none());
+  {
+    nb::gil_scoped_release unlocked;
+    const auto run = loss == "squared_error"
+                         ? choose_booster<grow::SquaredLoss>(is_weighted, training.is_sparse())
+                         : choose_booster<grow::LogisticLoss>(is_weighted, training.is_sparse());
+    boosted = run(columns, layout, training, held_out, plan, n_threads, poll);
+  }
+  nb::dict result;
+  result["trees"] = to_dict(std::move(boosted.trees));
+  result["score"] = to_numpy(std::move(training.score));
+  result["held_out_score"] = to_numpy(std::move(held_out.score));
+  result["training_loss"] = to_numpy(std::move(boosted.training_loss));
+  result["validation_loss"] = to_numpy(std::move(boosted.validation_loss));
+  return result;
+}
+
+/// The arrays of an ensemble, kept alive.
+struct EnsembleArrays {
+  Longs tree_start, weight, term_start, cut;
+  Ints left, column, value, feature, fill;
+  Input<std::uint8_t, 1> missing_left;
+  Doubles threshold;
+  Input<std::uint64_t, 2> codes;
+  Input<std::int16_t, 1> coefficient;
+
+  explicit EnsembleArrays(nb::handle object)
+      : tree_start(get_array<std::int64_t>(object, "tree_start")),
+        weight(get_array<std::int64_t>(object, "weight")),
+        term_start(get_array<std::int64_t>(object, "term_start")),
+        cut(get_array<std::int64_t>(object, "cut")),
+        left(get_array<std::int32_t>(object, "left")),
+        column(get_array<std::int32_t>(object, "column")),
+        value(get_array<std::int32_t>(object, "value")),
+        feature(get_array<std::int32_t>(object, "feature")),
+        fill(get_array<std::int32_t>(object, "fill")),
+        missing_left(get_array<std::uint8_t>(object, "missing_left")),
+        threshold(get_array<double>(object, "threshold")),
+        codes(get_array<std::uint64_t, 2>(object, "codes")),
+        coefficient(get_array<std::int16_t>(object, "coefficient")) {}
+
+  predict::EnsembleView view() const {
+    return {static_cast<std::int64_t>(tree_start.size()) - 1,
+            tree_start.data(),
+            left.data(),
+            column.data(),
+            missing_left.data(),
+            value.data(),
+            threshold.data(),
+            codes.data(),
+            term_start.data(),
+            feature.data(),
+            coefficient.data(),
+            fill.data(),
+            cut.data()};
+  }
+
+  /// Refuse arrays that a walk could leave, or in which it would not end.
+  void check(const std::vector<base::Column>& columns) const {
+    const auto n_nodes = left.size();
+    demand(tree_start.size() > 0 && tree_start(0) == 0, "tree_start must begin with 0");
+    check_starts(tree_start, tree_start.size() - 1, n_nodes, "tree_start must end at the last node");
+    for (const std::size_t size :
+         {column.size(), value.size(), weight.size(), missing_left.size()})
+      demand(size == n_nodes, "the arrays of nodes must have one entry per node");
+    std::size_t n_numbers = 0, n_categories = 0, n_planes = 0;
+    for (std::size_t tree = 0; tree + 1 < tree_start.size(); ++tree) {
+      const std::int64_t n = tree_start(tree + 1) - tree_start(tree);
+      std::int64_t next = 1;  // children come in the order of their parents
+      demand(n > 0, "a tree must have a node");
+      for (std::int64_t k = 0; k < n; ++k) {
+        const std::int64_t node = tree_start(tree) + k, child = left(node), j = column(node);
+        if (child < 0) continue;
+        demand(child == next && child + 1 < n && child > k, "the nodes of a tree must be numbered breadth-first");
+        next += 2;
+        demand(j < static_cast<std::int64_t>(columns.size()), "a split has an unknown column");
+        if (j < 0)
+          ++n_planes;
+        else
+          columns[j].is_category() ? ++n_categories : ++n_numbers;
+      }
+      demand(next == n, "every node of a tree must have a parent");
+    }
+    demand(threshold.size() == n_numbers, "threshold must have one entry per split by numbers");
+    demand(codes.shape(0) == n_categories && codes.shape(1) == 4,
+           "codes must have four words per split by categories");
+    demand(cut.size() == n_planes, "cut must have one entry per hyperplane");
+    check_starts(term_start, n_planes, feature.size(), "term_start must rise to the last term");
+    demand(coefficient.size() == feature.size() && fill.size() == feature.size(),
+           "the arrays of terms must have one entry per term");
+    for (std::size_t k = 0; k < feature.size(); ++k)
+      demand(0 <= feature(k) && feature(k) < static_cast<std::int32_t>(columns.size()),
+             "a hyperplane has an unknown column");
+    for (std::size_t k = 0; k < n_planes; ++k)
+      demand(term_start(k + 1) - term_start(k) <= split::most_terms,
+             "a hyperplane has too many terms");
+  }
+};
+
+/// Check an ensemble, and return what walks down its trees need beside it.
+nb::tuple prepare_ensemble(nb::handle ensemble, nb::handle columns_object) {
+  const EnsembleArrays arrays(ensemble);
+  const std::vector<base::Column> columns = read_columns(columns_object);
+  arrays.check(columns);
+  predict::Prepared prepared = predict::prepare(arrays.view(), columns);
+  const std::size_t n = prepared.steps.size();
+  std::vector<std::uint64_t> words(2 * n);
+  static_assert(sizeof(predict::Step) == 2 * sizeof(std::uint64_t));
+  std::memcpy(words.data(), prepared.steps.data(), n * sizeof(predict::Step));
+  return nb::make_tuple(to_numpy<std::uint64_t, 2>(std::move(words), {n, 2}),
+                        to_numpy(std::move(prepared.used)),
+                        to_numpy(std::move(prepared.term_position)));
+}
+
+/// Call visit(row, tree, node) for the leaves of all rows; the ensemble was prepared.
+template <class T, class Visit>
+void walk_rows(const Input<T, 2>& X, nb::handle ensemble, nb::handle columns_object,
+               nb::handle prepared, std::int64_t n_threads, const Visit& visit) {
+  const EnsembleArrays arrays(ensemble);
+  const std::vector<base::Column> columns = read_columns(columns_object);
+  const auto steps = nb::cast<Input<std::uint64_t, 2>>(prepared[0]);
+  const auto used = nb::cast<Ints>(prepared[1]);
+  const auto position = nb::cast<Ints>(prepared[2]);
+  demand(X.shape(1) == columns.size(), "X must have the columns of the training rows");
+  demand(steps.shape(0) == arrays.left.size() && position.size() == arrays.feature.size(),
+         "the ensemble must have been prepared");
+  const Poll poll = make_poll(nb::none());
+  nb::gil_scoped_release unlocked;
+  const predict::Walker<T> walker(arrays.view(),
+                                  reinterpret_cast<const predict::Step*>(steps.data()),
+                                  used.data(), static_cast<std::int64_t>(used.size()),
+                                  position.data(), columns);
+  const auto n = static_cast<std::int64_t>(X.shape(0));
+  constexpr std::int64_t block = predict::Walker<T>::rows_at_once;
+  if (n <= block) return walker.run(X.data(), 0, n, visit);
+  run_tasks(
+      (n + block - 1) / block, n_threads,
+      [&](std::int64_t k, const StopFlag&) {
+        walker.run(X.data(), k * block, std::min(n, (k + 1) * block), visit);
+      },
+      poll);
+}
+
+/// Sums of what the leaves of each row add, for each of `n_outputs`: tree k adds to k % n_outputs.
+template <class T>
+Output<std::int64_t, 2> sum_trees(const Input<T, 2>& X, nb::handle ensemble, nb::handle columns,
+                                  nb::handle prepared, std::int64_t n_outputs,
+                                  std::int64_t n_threads) {
+  demand(n_outputs > 0, "n_outputs must be positive");
+  const auto value = get_array<std::int32_t>(ensemble, "value");
+  const auto start = get_array<std::int64_t>(ensemble, "tree_start");
+  std::vector<std::int64_t> score(X.shape(0) * n_outputs, 0);
+  walk_rows(X, ensemble, columns, prepared, n_threads,
+            [&](std::int64_t row, std::int64_t tree, std::int64_t node) {
+              score[row * n_outputs + tree % n_outputs] += value.data()[start.data()[tree] + node];
+            });
+  return to_numpy<std::int64_t, 2>(std::move(score),
+                                   {X.shape(0), static_cast<std::size_t>(n_outputs)});
+}
+
+/// The leaf of each row in each tree.
+template <class T>
+Output<std::int64_t, 2> find_leaves(const Input<T, 2>& X, nb::handle ensemble, nb::handle columns,
+                                    nb::handle prepared, std::int64_t n_threads) {
+  const std::size_t n_trees = get_array<std::int64_t>(ensemble, "tree_start").size() - 1;
+  std::vector<std::int64_t> leaf(X.shape(0) * n_trees);
+  walk_rows(X, ensemble, columns, prepared, n_threads,
+            [&](std::int64_t row, std::int64_t tree, std::int64_t node) {
+              leaf[row * n_trees + tree] = node;
+            });
+  return to_numpy<std::int64_t, 2>(std::move(leaf), {X.shape(0), n_trees});
+}
+
+}  // namespace
+
+void bind_exact(nb::module_& m) {
+  m.def("learn_columns", &learn_columns<double>, "X"_a.noconvert(), "weight"_a.none(),
+        "n_codes"_a, "wants_z"_a, "n_threads"_a);
+  m.def("learn_columns", &learn_columns<float>, "X"_a.noconvert(), "weight"_a.none(), "n_codes"_a,
+        "wants_z"_a, "n_threads"_a);
+  m.def("encode_rows", &encode_rows<double>, "X"_a.noconvert(), "columns"_a, "wants_z"_a,
+        "n_threads"_a);
+  m.def("encode_rows", &encode_rows<float>, "X"_a.noconvert(), "columns"_a, "wants_z"_a,
+        "n_threads"_a);
+  m.def("learn_sparse", &learn_sparse, "start"_a.noconvert(), "column"_a.noconvert(),
+        "value"_a.noconvert(), "n_columns"_a, "weight"_a.none(), "wants_z"_a, "n_threads"_a);
+  m.def("encode_sparse", &encode_sparse, "start"_a.noconvert(), "column"_a.noconvert(),
+        "value"_a.noconvert(), "columns"_a, "wants_z"_a);
+  m.def("compute_log", [](double x) { return base::log(x); }, "x"_a);
+  m.def("compute_exp", [](double x) { return base::exp(x); }, "x"_a);
+  m.def("prepare_ensemble", &prepare_ensemble, "ensemble"_a, "columns"_a);
+  m.def("sum_trees", &sum_trees<double>, "X"_a.noconvert(), "ensemble"_a, "columns"_a,
+        "prepared"_a, "n_outputs"_a, "n_threads"_a);
+  m.def("sum_trees", &sum_trees<float>, "X"_a.noconvert(), "ensemble"_a, "columns"_a,
+        "prepared"_a, "n_outputs"_a, "n_threads"_a);
+  m.def("find_leaves", &find_leaves<double>, "X"_a.noconvert(), "ensemble"_a, "columns"_a,
+        "prepared"_a, "n_threads"_a);
+  m.def("find_leaves", &find_leaves<float>, "X"_a.noconvert(), "ensemble"_a, "columns"_a,
+        "prepared"_a, "n_threads"_a);
+  m.def("boost", &boost, "columns"_a, "training"_a, "held_out"_a, "loss"_a, "plan"_a,
+        "n_threads"_a);
+}
+
+}  // namespace lhtree

@@ -1,0 +1,173 @@
+// Sending rows down the trees of an ensemble: raw values for single columns, integers for
+// hyperplanes.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "base/columns.hpp"
+#include "base/instructions.hpp"
+#include "old/parallel.hpp"
+
+namespace lhtree::predict {
+
+/// What is stored of an ensemble; see model/ensemble.hpp. The memory is another's.
+struct EnsembleView {
+  std::int64_t n_trees = 0;
+  const std::int64_t* tree_start = nullptr;
+  const std::int32_t* left = nullptr;
+  const std::int32_t* column = nullptr;
+  const std::uint8_t* missing_left = nullptr;
+  const std::int32_t* value = nullptr;
+  const double* threshold = nullptr;
+  const std::uint64_t* codes = nullptr;
+  const std::int64_t* term_start = nullptr;
+  const std::int32_t* feature = nullptr;
+  const std::int16_t* coefficient = nullptr;
+  const std::int32_t* fill = nullptr;
+  const std::int64_t* cut = nullptr;
+};
+
+/// What a node does with a row, in 16 bytes.
+struct Step {
+  enum Kind : std::uint32_t { leaf, number, category, hyperplane };
+
+  std::int32_t left = -1;
+  std::uint32_t tag = leaf;   // kind in two bits, missing_left in one, the column above them
+  std::uint64_t payload = 0;  // threshold, number of the codes or of the hyperplane
+
+  Kind kind() const { return static_cast<Kind>(tag & 3); }
+  std::uint32_t missing_left() const { return tag >> 2 & 1; }
+  std::int64_t column() const { return tag >> 3; }
+};
+
+/// What walking needs beside the ensemble, made once for a model.
+struct Prepared {
+  std::vector<Step> steps;                  // of all nodes
+  std::vector<std::int32_t> used;           // columns of hyperplanes, ascending
+  std::vector<std::int32_t> term_position;  // of each term among these
+};
+
+inline Prepared prepare(const EnsembleView& trees, const std::vector<base::Column>& columns) {
+  Prepared result;
+  result.steps.resize(trees.tree_start[trees.n_trees]);
+  std::int64_t n_numbers = 0, n_categories = 0, n_planes = 0;
+  for (std::size_t k = 0; k < result.steps.size(); ++k) {
+    Step& step = result.steps[k];
+    step.left = trees.left[k];
+    if (step.left < 0) continue;
+    const auto column = static_cast<std::uint32_t>(trees.column[k]);
+    if (trees.column[k] < 0) {
+      step.tag = Step::hyperplane;
+      step.payload = static_cast<std::uint64_t>(n_planes++);
+    } else if (columns[column].is_category()) {
+      step.tag = Step::category | column << 3;
+      step.payload = static_cast<std::uint64_t>(n_categories++);
+    } else {
+      step.tag = Step::number | std::uint32_t{trees.missing_left[k]} << 2 | column << 3;
+      step.payload = std::bit_cast<std::uint64_t>(trees.threshold[n_numbers++]);
+    }
+  }
+  const std::int64_t n_terms = trees.term_start[n_planes];
+  std::vector<std::int32_t> position(columns.size(), -1);
+  for (std::int64_t k = 0; k < n_terms; ++k) position[trees.feature[k]] = 0;
+  for (std::size_t j = 0; j < columns.size(); ++j) {
+    if (position[j] < 0) continue;
+    position[j] = static_cast<std::int32_t>(result.used.size());
+    result.used.push_back(static_cast<std::int32_t>(j));
+  }
+  for (std::int64_t k = 0; k < n_terms; ++k)
+    result.term_position.push_back(position[trees.feature[k]]);
+  return result;
+}
+
+/// Walks blocks of rows.
+template <class T>
+class Walker {
+ public:
+  Walker(const EnsembleView& trees, const Step* steps, const std::int32_t* used,
+         std::int64_t n_used, const std::int32_t* term_position,
+         const std::vector<base::Column>& columns)
+      : trees_(trees),
+        steps_(steps),
+        used_(used),
+        n_used_(n_used),
+        term_position_(term_position),
+        columns_(columns) {
+    for (std::int64_t k = 0; k < n_used; ++k) placers_.emplace_back(columns[used[k]].grid);
+  }
+
+  static constexpr std::int64_t rows_at_once = 128;
+
+  /// Call visit(row, tree, node) for the leaf of each row from `begin` to `end` in each tree.
+  template <class Visit>
+  void run(const T* X, std::int64_t begin, std::int64_t end, const Visit& visit) const {
+    const auto d = static_cast<std::int64_t>(columns_.size());
+    const std::int64_t n_used = n_used_;
+    std::vector<std::int32_t> z(rows_at_once * n_used);
+    for (; begin < end; begin += rows_at_once) {
+      const std::int64_t n = std::min(rows_at_once, end - begin);
+      for (std::int64_t i = 0; i < n; ++i)
+        for (std::int64_t k = 0; k < n_used; ++k)
+          z[i * n_used + k] =
+              placers_[k].place(static_cast<double>(X[(begin + i) * d + used_[k]]));
+      for (std::int64_t tree = 0; tree < trees_.n_trees; ++tree) {
+        const Step* root = steps_ + trees_.tree_start[tree];
+        for (std::int64_t i = 0; i < n; ++i)
+          visit(begin + i, tree, walk(root, X + (begin + i) * d, z.data() + i * n_used));
+      }
+    }
+  }
+
+ private:
+  std::int64_t walk(const Step* root, const T* x, const std::int32_t* z) const {
+    std::int64_t node = 0;
+    for (;;) {
+      const Step step = root[node];
+      switch (step.kind()) {
+        case Step::leaf: return node;
+        case Step::number: {
+          const auto value = static_cast<double>(x[step.column()]);
+          const bool is_left = std::isnan(value) ? step.missing_left() != 0
+                                                 : value < std::bit_cast<double>(step.payload);
+          node = step.left + !is_left;
+          break;
+        }
+        case Step::category: {
+          const auto value = static_cast<double>(x[step.column()]);
+          const int n_codes = columns_[step.column()].n_codes;
+          const int code = value >= 0.0 && value < n_codes ? static_cast<int>(value) : n_codes;
+          const std::uint64_t* word = trees_.codes + 4 * step.payload;
+          node = step.left + !(word[code >> 6] >> (code & 63) & 1);
+          break;
+        }
+        case Step::hyperplane:
+          node = step.left + (project(step.payload, z) >= trees_.cut[step.payload]);
+          break;
+      }
+    }
+  }
+
+  std::int64_t project(std::uint64_t plane, const std::int32_t* z) const {
+    std::int64_t sum = 0;
+    for (std::int64_t k = trees_.term_start[plane]; k < trees_.term_start[plane + 1]; ++k) {
+      const std::int32_t value = z[term_position_[k]];
+      sum += std::int64_t{trees_.coefficient[k]} * (value == base::gap ? trees_.fill[k] : value);
+    }
+    return sum;
+  }
+
+  EnsembleView trees_;
+  const Step* steps_;
+  const std::int32_t* used_;
+  std::int64_t n_used_;
+  const std::int32_t* term_position_;
+  const std::vector<base::Column>& columns_;
+  std::vector<base::Placer> placers_;
+};
+
+}  // namespace lhtree::predict

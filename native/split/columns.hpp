@@ -1,0 +1,124 @@
+// The cut of largest gain among the single columns of a node.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <type_traits>
+#include <utility>
+
+#include "base/instructions.hpp"
+#include "base/table.hpp"
+#include "split/gain.hpp"
+#include "split/split.hpp"
+
+namespace lhtree::split {
+
+constexpr double category_smoothing = 10.0;  // rows of hessian one, added to each category
+
+/// Looks at all cuts of some columns; the first of equal ones wins.
+template <class Sums>
+class ColumnSearch {
+ public:
+  ColumnSearch(const base::Layout& layout, const Limits& limits, double hessian_of_row)
+      : layout_(layout), limits_(limits), smoothing_(category_smoothing * hessian_of_row) {}
+
+  /// Replace `best` if a column from `first` to `last` has a cut of a larger score.
+  void run(const Sums* histogram, const Sums& whole, std::int64_t first, std::int64_t last,
+           Split<Sums>& best) {
+    whole_ = whole;
+    for (std::int64_t j = first; j < last; ++j) {
+      const base::ColumnInfo& column = layout_.column[j];
+      const Sums* bin = histogram + layout_.start[j];
+      const int n_bins = column.n_bins;
+      if (column.is_category) {
+        look_at_categories(j, bin, n_bins + 1, best);
+        continue;
+      }
+      const bool has_missing = !bin[n_bins].is_empty();
+      look_at(j, bin, has_missing ? n_bins : n_bins - 1, {}, false, best);
+      if (has_missing) look_at(j, bin, n_bins - 1, bin[n_bins], true, best);
+    }
+  }
+
+ private:
+  /// Look at the cuts of a column of numbers; `left` is what goes left before the first bin.
+  void look_at(std::int64_t column, const Sums* bin, int n_cuts, Sums left, bool missing_left,
+               Split<Sums>& best) {
+    const int b = choose(n_cuts, left, [&](int k) -> const Sums& { return bin[k]; }, best.score);
+    if (b < 0) return;
+    best = {score_[b], column, b, missing_left, {}, {}, 0, left};
+    for (int k = 0; k <= b; ++k) best.left += bin[k];
+  }
+
+  /// Categories by their mean gradient; those that the node lacks go to the heavier side.
+  void look_at_categories(std::int64_t column, const Sums* bin, int n_codes, Split<Sums>& best) {
+    int n = 0;
+    for (int code = 0; code < n_codes; ++code) {
+      if (bin[code].is_empty()) continue;
+      const auto h = static_cast<double>(bin[code].h);
+      order_[n++] = {static_cast<double>(bin[code].g) / (h + smoothing_), code};
+    }
+    std::sort(order_.begin(), order_.begin() + n);
+    const int b = choose(
+        n - 1, {}, [&](int k) -> const Sums& { return bin[order_[k].second]; }, best.score);
+    if (b < 0) return;
+    best = {score_[b], column, -1, false, {}, {}, 0, {}};
+    for (int k = 0; k <= b; ++k) {
+      best.codes.insert(order_[k].second);
+      best.left += bin[order_[k].second];
+    }
+    if (2 * best.left.h < whole_.h) return;
+    for (int code = 0; code < base::most_codes; ++code)
+      if (code >= n_codes || bin[code].is_empty()) best.codes.insert(code);
+  }
+
+  /// The cut of the largest score above `least`, the first of equal ones; -1 if there is none.
+  template <class GetBin>
+  int choose(int n_cuts, Sums left, const GetBin& get_bin, double least) {
+    for (int b = 0; b < n_cuts; ++b) {
+      left += get_bin(b);
+      left_g_[b] = static_cast<double>(left.g);
+      left_h_[b] = static_cast<double>(left.h);
+      if constexpr (has_weight) left_w_[b] = left.w;
+    }
+    const double highest = score_cuts(n_cuts);
+    if (!(highest > least)) return -1;
+    int b = 0;
+    while (score_[b] != highest) ++b;
+    return b;
+  }
+
+  double score_cuts(int n_cuts) {
+    const double g = static_cast<double>(whole_.g), h = static_cast<double>(whole_.h);
+    const double ridge = limits_.ridge, least = limits_.least_hessian;
+    double highest = 0.0;
+    base::run_wide([&]() LHTREE_FLAT {
+      for (int b = 0; b < n_cuts; ++b) {
+        const double a = left_g_[b], x = left_h_[b];
+        const double score = compute_split_score(a, x, g - a, h - x, ridge);
+        score_[b] = x >= least && h - x >= least ? score : 0.0;
+      }
+      if constexpr (has_weight)
+        for (int b = 0; b < n_cuts; ++b)
+          if (left_w_[b] < limits_.least_weight || whole_.w - left_w_[b] < limits_.least_weight)
+            score_[b] = 0.0;
+      for (int b = 0; b < n_cuts; ++b) highest = score_[b] > highest ? score_[b] : highest;
+    });
+    return highest;
+  }
+
+  static constexpr bool has_weight = std::is_same_v<Sums, stats::TripleSums>;
+
+  const base::Layout& layout_;
+  Limits limits_;
+  double smoothing_;
+  Sums whole_;
+  std::array<std::pair<double, int>, base::most_codes> order_;
+  alignas(64) double left_g_[base::most_codes];
+  alignas(64) double left_h_[base::most_codes];
+  alignas(64) double score_[base::most_codes];
+  std::int64_t left_w_[has_weight ? base::most_codes : 1];
+};
+
+}  // namespace lhtree::split

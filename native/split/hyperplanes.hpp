@@ -1,0 +1,102 @@
+// The hyperplanes that a node tries.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "old/random.hpp"
+#include "split/projection.hpp"
+
+namespace lhtree::split {
+
+struct HyperplaneSettings {
+  std::int64_t n_hyperplanes = 0;  // all drawn columns, their halves, their quarters, ...
+  std::int64_t max_terms = 0;      // columns that are drawn
+  double shrinkage = 0.3;          // of their correlations
+  int weight_shift = 0;            // bits that weights of rows lose in directions
+};
+
+/// Part `number` of p columns in the order of all, halves, quarters, ...: from first to last.
+struct Part {
+  std::int64_t first, last;
+
+  Part(std::int64_t number, std::int64_t p) {
+    std::int64_t n_parts = 1;
+    for (; number >= n_parts; n_parts *= 2) number -= n_parts;
+    first = p * number / n_parts;
+    last = p * (number + 1) / n_parts;
+  }
+};
+
+/// Tries the hyperplanes of a node.
+template <class Row, base::EncodedTable Table>
+class HyperplaneSearch {
+ public:
+  using Sums = typename Row::Sums;
+
+  HyperplaneSearch(const Table& table, const Limits& limits, const HyperplaneSettings& settings)
+      : table_(table), settings_(settings), projections_(limits) {
+    for (std::int64_t j = 0; j < table.layout.n_columns(); ++j)
+      if (!table.layout.column[j].is_category) numbers_.push_back(static_cast<std::int32_t>(j));
+  }
+
+  /// Replace `best` if a hyperplane has a larger score. The node has n rows and draws by `key`.
+  void run(const std::uint32_t* row, std::int64_t n, const Row* gradient, const Sums& whole,
+           std::uint64_t key, Split<Sums>& best) {
+    draw_columns(draw_key(key));
+    read_gradients(row, n, gradient);
+    columns_.gather(table_, row, n, drawn_, weights());
+    if (columns_.size() < 2) return;
+    moments_.measure(columns_, gradient_.data(), weights());
+    for (std::int64_t k = 0; k < settings_.n_hyperplanes; ++k) {
+      const Part part(k, columns_.size());
+      const Direction direction =
+          compute_direction(columns_, moments_, part.first, part.last, settings_.shrinkage);
+      if (direction.hyperplane.is_empty()) continue;
+      projections_.project(direction.hyperplane, columns_);
+      projections_.run(direction, row, gradient, whole, best);
+    }
+  }
+
+ private:
+  /// The columns of numbers with the smallest hashes, in their order.
+  void draw_columns(std::uint64_t key) {
+    hash_.clear();
+    for (const std::int32_t j : numbers_)
+      hash_.push_back({hash64(key, static_cast<std::uint64_t>(j)), j});
+    const auto n = std::min<std::int64_t>(hash_.size(), settings_.max_terms);
+    std::partial_sort(hash_.begin(), hash_.begin() + n, hash_.end());
+    drawn_.clear();
+    for (std::int64_t k = 0; k < n; ++k) drawn_.push_back(hash_[k].second);
+  }
+
+  const std::int64_t* weights() const { return Row::has_weight ? weight_.data() : nullptr; }
+
+  /// Gradients in 15 bits, and weights.
+  void read_gradients(const std::uint32_t* row, std::int64_t n, const Row* gradient) {
+    constexpr int shift = stats::gradient_bits - short_bits;
+    constexpr std::int64_t most = (1 << short_bits) - 1;
+    gradient_.resize(n);
+    if (Row::has_weight) weight_.resize(n);
+    for (std::int64_t i = 0; i < n; ++i) {
+      const Row& each = gradient[row[i]];
+      const std::int64_t g = (each.gradient() + (1 << (shift - 1))) >> shift;
+      gradient_[i] = static_cast<std::int16_t>(std::min(g, most));
+      if constexpr (Row::has_weight) weight_[i] = each.weight() >> settings_.weight_shift;
+    }
+  }
+
+  const Table& table_;
+  HyperplaneSettings settings_;
+  std::vector<std::int32_t> numbers_, drawn_;
+  std::vector<std::pair<std::uint64_t, std::int32_t>> hash_;
+  std::vector<std::int16_t> gradient_;
+  std::vector<std::int64_t> weight_;
+  NodeColumns columns_;
+  Moments moments_;
+  ProjectionSearch<Row> projections_;
+};
+
+}  // namespace lhtree::split

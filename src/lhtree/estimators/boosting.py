@@ -1,0 +1,507 @@
+"""Gradient boosting on trees whose splits are single columns or hyperplanes."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.sparse import issparse
+from scipy.special import expit, log_expit
+from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.model_selection import train_test_split
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils import column_or_1d
+
+from lhtree.data import sparse
+from lhtree.data.reading import read_rows
+from lhtree.data.table import encode
+from lhtree.data.weights import compute_class_weight, resolve_sample_weight, to_units
+from lhtree.estimators.base import TreeEstimator, restored_on_error, with_callbacks
+from lhtree.estimators.boosting_params import BoostingParams
+from lhtree.estimators.docstrings import describe_boosting
+from lhtree.estimators.params import count_threads
+from lhtree.training.boosting import (
+    TargetScale,
+    Weights,
+    boost,
+    encode_rows,
+    learn_rows,
+    make_rows,
+    place_classes,
+    place_numbers,
+)
+from lhtree.training.progress import Progress
+
+
+class Part(NamedTuple):
+    """Some rows of a fit, of positive weight, with their targets as numbers."""
+
+    X: Any
+    y: Any
+    weight: Any  # None: every row counts once
+
+    def take(self, position: Any) -> Part:
+        """Return some of the rows."""
+        weight = None if self.weight is None else self.weight[position]
+        return Part(self.X[position], self.y[position], weight)
+
+
+class BoostingEstimator(TreeEstimator):
+    """Base class: reads rows, holds out some of them for validation, boosts, and keeps the model.
+
+    Parameters
+    ----------
+    *args, **kwargs : object
+        Parameters of the estimator.
+    """
+
+    LOSSES: tuple[str, ...]
+
+    @with_callbacks
+    def fit(self, X, y, sample_weight=None, *, X_val=None, y_val=None, sample_weight_val=None):
+        """Grow the trees, one after the other.
+
+        Parameters
+        ----------
+        X : array-like, frame or sparse array of shape (n_samples, n_features)
+            Training rows: numbers, NaN for missing values, and categories (see
+            `categorical_features`). Frames are those of pandas, polars and pyarrow.
+        y : array-like of shape (n_samples,)
+            Targets.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows. A row of integer weight w counts as w copies of it, a row of
+            weight 0 as absent. If any weight is not an integer, the positive weights are
+            first scaled to mean one.
+        X_val : array-like, frame or sparse array of shape (n_val, n_features), default=None
+            Validation rows for early stopping; None takes a part of the training rows.
+        y_val : array-like of shape (n_val,), default=None
+            Targets of the validation rows.
+        sample_weight_val : array-like of shape (n_val,), default=None
+            Weights of the validation rows.
+
+        Returns
+        -------
+        object
+            The fitted estimator.
+        """
+        params = BoostingParams.read(self)
+        progress = Progress(self, params.n_estimators, is_verbose=bool(params.verbose))
+        with restored_on_error(self):
+            X, y, weight = self._read_training(
+                X,
+                y,
+                sample_weight,
+                params,
+                learns_columns=True,
+                has_codes=True,
+                y_numeric=self._is_regressor,
+            )
+            training = self._encode_targets(keep_positive(Part(X, y, weight)), params)
+            held_out = self._read_validation(X_val, y_val, sample_weight_val)
+            seed = params.draw_seed()
+            stops = params.stops_early(len(training.y)) or held_out is not None
+            if held_out is None and stops:
+                training, held_out = self._hold_out(training, params, seed)
+            self._boost(training, held_out, params, seed, stops_early=stops)
+        progress.end()
+        return self
+
+    def _read_validation(self, X, y, sample_weight):
+        """Return the validation rows of the caller, None if there are none."""
+        if X is None and y is None:
+            if sample_weight is not None:
+                raise ValueError("sample_weight_val needs X_val and y_val; give them, too.")
+            return None
+        if X is None or y is None:
+            given, absent = ("y_val", "X_val") if X is None else ("X_val", "y_val")
+            raise ValueError(f"{given} needs {absent}; give both or none.")
+        y = column_or_1d(y)
+        rows = read_rows(self, X)
+        if rows.shape[0] != len(y):
+            raise ValueError(
+                f"y_val must have one entry per row of X_val, {rows.shape[0]}, got {len(y)}."
+            )
+        weight = resolve_sample_weight(sample_weight, len(y))
+        return self._encode_validation(keep_positive(Part(rows, y, weight)))
+
+    def _hold_out(self, part, params, seed):
+        """Return the rows to train on and those for validation."""
+        if len(part.y) < 2:
+            raise ValueError(
+                "early_stopping=True needs at least 2 rows, one of them for validation, got "
+                f"{len(part.y)}; give more rows or set early_stopping=False."
+            )
+        position = np.arange(len(part.y))
+        kept, held_out = train_test_split(
+            position,
+            test_size=params.validation_fraction,
+            random_state=seed,
+            stratify=self._stratify(part, params.validation_fraction),
+        )
+        return part.take(np.sort(kept)), part.take(np.sort(held_out))
+
+    def _boost(self, training, held_out, params, seed, *, stops_early):
+        """Encode the rows, add the rounds and keep the model."""
+        weights = Weights(*to_units(training.weight))
+        n_codes = self.columns_.count_codes()
+        plan = params.resolve(
+            n_numbers=int(np.count_nonzero(n_codes == 0)),
+            n_rows=len(training.y),
+            weights=weights,
+            seed=seed,
+            patience=params.n_iter_no_change if stops_early else 0,
+        )
+        wants_z = plan.n_hyperplanes > 0
+        n_threads = params.n_threads
+        columns, encoded = learn_rows(
+            training.X, weights.values, n_codes, wants_z=wants_z, n_threads=n_threads
+        )
+        if held_out is None:
+            held_out = training.take(np.empty(0, dtype=np.intp))
+        other = encode_rows(
+            to_kind(held_out.X, training.X), columns, wants_z=wants_z, n_threads=n_threads
+        )
+        other_weights = Weights(*to_units(held_out.weight, "sample_weight_val"))
+        y, y_other, scale = self._place_targets(training.y, weights, held_out.y)
+        if scale is None:  # a single class: nothing to learn
+            plan, scale = replace(plan, n_rounds=0), TargetScale(0, 0.0, 0)
+        rows = make_rows(encoded, y, weights, scale)
+        other_rows = make_rows(other, y_other, other_weights, scale)
+        self.forest_, losses = boost(
+            columns,
+            rows,
+            other_rows,
+            loss=params.loss,
+            plan=plan,
+            scale=scale,
+            n_threads=n_threads,
+        )
+        self.n_iter_ = len(self.forest_)
+        self.train_score_, self.validation_score_ = -losses.training, -losses.validation
+
+    def _score_rows(self, X):
+        """Return the raw score of rows in any form."""
+        rows = read_rows(self, X)
+        return self.forest_.score(rows, n_threads=count_threads(self.n_jobs))[:, 0]
+
+
+def to_kind(X: Any, like: Any) -> Any:
+    """Return rows as an array if `like` is one, else as a sparse one."""
+    if isinstance(like, np.ndarray):
+        return X.toarray() if issparse(X) else X
+    return X if issparse(X) else sparse.to_rows(X)
+
+
+def keep_positive(part: Part) -> Part:
+    """Return the rows of positive weight."""
+    if part.weight is None or part.weight.all():
+        return part
+    kept = part.take(np.flatnonzero(part.weight))
+    return kept._replace(weight=None) if np.all(kept.weight == 1) else kept
+
+
+@describe_boosting(
+    loss=""""squared_error"
+    What the trees lower."""
+)
+class LHBoostRegressor(RegressorMixin, BoostingEstimator):
+    """Gradient boosting for numbers, with splits by single columns and by hyperplanes.
+
+    Each tree is grown on the gradients that the trees before it left. A node tries all its
+    single columns, and hyperplanes whose weights are the shrunken least squares of the
+    gradient on some of its columns, in closed form. All sums are exact integers: the model
+    does not depend on the order of rows or the number of threads.
+
+    Parameters
+    ----------
+    {parameters}
+
+    Attributes
+    ----------
+    {attributes}
+
+    See Also
+    --------
+    LHBoostClassifier : Boosting for classes.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from lhtree import LHBoostRegressor
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = LHBoostRegressor(n_estimators=50).fit(X, y)
+    >>> model.predict(X[:2]).shape
+    (2,)
+    """
+
+    LOSSES = ("squared_error",)
+    _is_regressor = True
+
+    def __init__(
+        self,
+        loss="squared_error",
+        *,
+        learning_rate=0.1,
+        n_estimators=100,
+        max_leaf_nodes=31,
+        max_depth=None,
+        min_samples_leaf=1,
+        l2_regularization=1.0,
+        n_hyperplanes=1,
+        max_terms="auto",
+        categorical_features="from_dtype",
+        max_categories=255,
+        early_stopping="auto",
+        validation_fraction=0.1,
+        n_iter_no_change=10,
+        n_jobs=None,
+        random_state=None,
+        verbose=0,
+    ):
+        self.loss = loss
+        self.learning_rate = learning_rate
+        self.n_estimators = n_estimators
+        self.max_leaf_nodes = max_leaf_nodes
+        self.max_depth = max_depth
+        self.min_samples_leaf = min_samples_leaf
+        self.l2_regularization = l2_regularization
+        self.n_hyperplanes = n_hyperplanes
+        self.max_terms = max_terms
+        self.categorical_features = categorical_features
+        self.max_categories = max_categories
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def _encode_targets(self, part, params):
+        return part._replace(y=np.asarray(part.y, dtype=np.float64))
+
+    def _encode_validation(self, part):
+        y = np.asarray(part.y, dtype=np.float64)
+        if not np.isfinite(y).all():
+            raise ValueError("y_val must be finite numbers; leave out rows without a target.")
+        return part._replace(y=y)
+
+    def _stratify(self, part, fraction):
+        return None
+
+    def _place_targets(self, y, weights, held_out):
+        return place_numbers(y, weights, held_out)
+
+    def predict(self, X):
+        """Return the predicted number of each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows with the columns of the training data.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Predictions.
+        """
+        return self._score_rows(X)
+
+
+@describe_boosting(
+    loss=""""log_loss"
+    What the trees lower."""
+)
+class LHBoostClassifier(ClassifierMixin, BoostingEstimator):
+    """Gradient boosting for two classes, with splits by single columns and by hyperplanes.
+
+    Each tree is grown on the gradients that the trees before it left. A node tries all its
+    single columns, and hyperplanes whose weights are the shrunken least squares of the
+    gradient on some of its columns, in closed form. All sums are exact integers: the model
+    does not depend on the order of rows or the number of threads.
+
+    Parameters
+    ----------
+    {parameters}
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        Class labels, at most two.
+    {attributes}
+
+    See Also
+    --------
+    LHBoostRegressor : Boosting for numbers.
+    LHForestClassifier : Forests, for any number of classes.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from lhtree import LHBoostClassifier
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = LHBoostClassifier(n_estimators=50).fit(X, y)
+    >>> model.predict_proba(X[:2]).shape
+    (2, 2)
+    """
+
+    LOSSES = ("log_loss",)
+    _is_regressor = False
+
+    def __init__(
+        self,
+        loss="log_loss",
+        *,
+        learning_rate=0.1,
+        n_estimators=100,
+        max_leaf_nodes=31,
+        max_depth=None,
+        min_samples_leaf=1,
+        l2_regularization=1.0,
+        n_hyperplanes=1,
+        max_terms="auto",
+        categorical_features="from_dtype",
+        max_categories=255,
+        early_stopping="auto",
+        validation_fraction=0.1,
+        n_iter_no_change=10,
+        class_weight=None,
+        n_jobs=None,
+        random_state=None,
+        verbose=0,
+    ):
+        self.loss = loss
+        self.learning_rate = learning_rate
+        self.n_estimators = n_estimators
+        self.max_leaf_nodes = max_leaf_nodes
+        self.max_depth = max_depth
+        self.min_samples_leaf = min_samples_leaf
+        self.l2_regularization = l2_regularization
+        self.n_hyperplanes = n_hyperplanes
+        self.max_terms = max_terms
+        self.categorical_features = categorical_features
+        self.max_categories = max_categories
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.class_weight = class_weight
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        return tags
+
+    def _encode_targets(self, part, params):
+        check_classification_targets(part.y)
+        self.classes_ = np.unique(part.y)
+        if len(self.classes_) > 2:
+            raise ValueError(
+                "Only binary classification is supported: y must have at most two classes, got "
+                f"{len(self.classes_)}; use LHForestClassifier."
+            )
+        y = encode(part.y, self.classes_)
+        factor = compute_class_weight(params.class_weight, self.classes_, y, part.weight)
+        if factor is None:
+            return part._replace(y=y)
+        weight = np.ones(len(y)) if part.weight is None else part.weight
+        weighted = factor[y] * weight
+        if not weighted.any():
+            raise ValueError(
+                f"class_weight={params.class_weight!r} leaves no row with a positive weight."
+            )
+        weighted *= weight.sum() / weighted.sum()
+        return keep_positive(Part(part.X, y, weighted))
+
+    def _encode_validation(self, part):
+        unknown = np.setdiff1d(part.y, self.classes_)
+        if len(unknown):
+            raise ValueError(
+                f"y_val has the class {unknown[0]!r}, which is not in y; its classes are "
+                f"{self.classes_.tolist()}."
+            )
+        return part._replace(y=encode(part.y, self.classes_))
+
+    def _stratify(self, part, fraction):
+        """Return the classes, if each has a row for both parts."""
+        n_held_out = math.ceil(len(part.y) * fraction)
+        count = np.bincount(part.y)
+        n_classes = np.count_nonzero(count)
+        fits = n_held_out >= n_classes and len(part.y) - n_held_out >= n_classes
+        return part.y if fits and count[count > 0].min() > 1 else None
+
+    def _place_targets(self, y, weights, held_out):
+        if len(self.classes_) < 2:
+            return y, held_out, None
+        return y, held_out, place_classes(y, weights)
+
+    def decision_function(self, X):
+        """Return the log-odds of the second class.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows with the columns of the training data.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Above 0 where the second class is predicted.
+        """
+        return self._score_rows(X)
+
+    def predict_proba(self, X):
+        """Return the probability of each class.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows with the columns of the training data.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            Probabilities in the order of ``classes_``; rows sum to one.
+        """
+        score = self._score_rows(X)
+        if len(self.classes_) == 1:
+            return np.ones((len(score), 1))
+        p = expit(score)
+        return np.column_stack([1.0 - p, p])
+
+    def predict_log_proba(self, X):
+        """Return the logarithm of the probability of each class.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows with the columns of the training data.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            Logarithms in the order of ``classes_``.
+        """
+        score = self._score_rows(X)
+        if len(self.classes_) == 1:
+            return np.zeros((len(score), 1))
+        return np.column_stack([log_expit(-score), log_expit(score)])
+
+    def predict(self, X):
+        """Return the predicted class of each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows with the columns of the training data.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Class labels.
+        """
+        score = self._score_rows(X)
+        return self.classes_[((score > 0) & (len(self.classes_) > 1)).astype(np.intp)]

@@ -1,0 +1,148 @@
+"""Parameters of the boosted estimators: read once, checked, frozen, then resolved."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, fields
+from typing import Any
+
+from lhtree.data.weights import check_class_weight
+from lhtree.estimators.params import (
+    MOST_DRAWN,
+    SMALLEST,
+    check_choice,
+    check_flag,
+    check_integer,
+    check_real,
+    count_min_samples,
+    count_threads,
+    draw_seed,
+    is_auto,
+)
+from lhtree.training.boosting import Weights
+from lhtree.training.plan import NO_MAX_DEPTH, BoostingPlan
+
+MOST_CATEGORIES = 255  # codes of a column
+MANY_ROWS = 10_000  # above them, early stopping is worth a part of the rows
+MOST_ROUNDS = 2**24
+DIRECTION_WEIGHT_BITS = 31
+
+
+@dataclass(frozen=True)
+class BoostingParams:
+    """The parameters of a boosted estimator, checked."""
+
+    loss: Any
+    learning_rate: Any
+    n_estimators: Any
+    max_leaf_nodes: Any
+    max_depth: Any
+    min_samples_leaf: Any
+    l2_regularization: Any
+    n_hyperplanes: Any
+    max_terms: Any
+    categorical_features: Any
+    max_categories: Any
+    early_stopping: Any
+    validation_fraction: Any
+    n_iter_no_change: Any
+    n_jobs: Any
+    random_state: Any
+    verbose: Any
+    class_weight: Any = None
+
+    @classmethod
+    def read(cls, estimator: Any) -> BoostingParams:
+        """Read and check the parameters of an estimator; a fit reads them here only."""
+        given = estimator.get_params(deep=False)
+        names = {field.name for field in fields(cls)}
+        params = cls(**{name: value for name, value in given.items() if name in names})
+        check_choice("loss", params.loss, estimator.LOSSES)
+        params._check_rounds()
+        params._check_trees()
+        check_class_weight(params.class_weight, is_forest=False)
+        return params
+
+    def _check_rounds(self) -> None:
+        check_real("learning_rate", self.learning_rate, "a number above 0", low=SMALLEST)
+        wanted = f"an integer from 1 to {MOST_ROUNDS}"
+        check_integer("n_estimators", self.n_estimators, wanted, low=1, high=MOST_ROUNDS)
+        if not is_auto(self.early_stopping):
+            check_flag("early_stopping", self.early_stopping, ("auto",))
+        wanted = "a fraction of the rows between 0 and 1"
+        below_one = math.nextafter(1.0, 0.0)
+        check_real(
+            "validation_fraction", self.validation_fraction, wanted, low=SMALLEST, high=below_one
+        )
+        wanted = "an integer of at least 1"
+        check_integer("n_iter_no_change", self.n_iter_no_change, wanted, low=1)
+
+    def _check_trees(self) -> None:
+        wanted = "an integer from 2 to 32768"
+        check_integer("max_leaf_nodes", self.max_leaf_nodes, wanted, low=2, high=2**15)
+        if self.max_depth is not None:
+            check_integer("max_depth", self.max_depth, "an integer of at least 1, or None", low=1)
+        wanted = "an integer of at least 1"
+        check_integer("min_samples_leaf", self.min_samples_leaf, wanted, low=1)
+        name = "l2_regularization"
+        check_real(name, self.l2_regularization, "a number of at least 0", low=0)
+        wanted = "an integer from 0 to 127"
+        check_integer("n_hyperplanes", self.n_hyperplanes, wanted, low=0, high=127)
+        if not is_auto(self.max_terms):
+            wanted = f"an integer from 2 to {MOST_DRAWN}, or 'auto'"
+            check_integer("max_terms", self.max_terms, wanted, low=2, high=MOST_DRAWN)
+        wanted = f"an integer from 2 to {MOST_CATEGORIES}"
+        name = "max_categories"
+        check_integer(name, self.max_categories, wanted, low=2, high=MOST_CATEGORIES)
+
+    @property
+    def n_threads(self) -> int:
+        """Number of threads."""
+        return count_threads(self.n_jobs)
+
+    def draw_seed(self) -> int:
+        """Draw the seed of a fit from `random_state`."""
+        return draw_seed(self.random_state)
+
+    def stops_early(self, n_rows: int) -> bool:
+        """Whether validation rows say when to stop."""
+        return n_rows > MANY_ROWS if is_auto(self.early_stopping) else bool(self.early_stopping)
+
+    def resolve(
+        self, *, n_numbers: int, n_rows: int, weights: Weights, seed: int, patience: int
+    ) -> BoostingPlan:
+        """Return the plan for data of a given size.
+
+        Parameters
+        ----------
+        n_numbers : int
+            Number of columns of numbers, of which hyperplanes are made.
+        n_rows : int
+            Number of training rows.
+        weights : Weights
+            Their weights.
+        seed : int
+            Seed of all draws.
+        patience : int
+            Rounds without a lower validation loss before the last; 0 without validation.
+        """
+        wanted = int(2 * math.sqrt(n_numbers)) if is_auto(self.max_terms) else self.max_terms
+        max_terms = min(n_numbers, MOST_DRAWN, wanted)
+        least = count_min_samples(self.min_samples_leaf, n_rows, least=1)
+        is_counted = self.loss == "squared_error" and weights.values is None
+        bits = int(weights.sum_over(n_rows)).bit_length()
+        return BoostingPlan(
+            n_rounds=int(self.n_estimators),
+            patience=patience,
+            learning_rate=float(self.learning_rate),
+            l2_regularization=float(self.l2_regularization),
+            max_leaf_nodes=int(self.max_leaf_nodes),
+            max_depth=NO_MAX_DEPTH if self.max_depth is None else int(self.max_depth),
+            min_hessian=max(1.0, least) if is_counted else 1.0,
+            min_weight=0 if least == 1 else int(least) * weights.unit,
+            unit_weight=float(weights.unit),
+            seed=seed,
+            n_hyperplanes=int(self.n_hyperplanes) if max_terms >= 2 else 0,
+            max_terms=max_terms,
+            weight_shift=max(0, bits - DIRECTION_WEIGHT_BITS),
+        )

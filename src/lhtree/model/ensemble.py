@@ -1,0 +1,303 @@
+"""Boosted trees as flat integer arrays.
+
+A :class:`Ensemble` holds what the exact engine grew: splits by single columns on raw values,
+hyperplanes and leaves as integers. A fit fills the arrays, everything else reads them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from operator import index
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from lhtree import _core
+from lhtree.arrays import Arrays, Floats, Ints
+from lhtree.data.sparse import split_blocks
+from lhtree.model.tree import compute_depth
+
+
+@dataclass(frozen=True, eq=False)
+class GridColumns:
+    """How the values of columns become integers, and bins.
+
+    A number x is ``z = floor(x * 2**power + 1/2) - origin`` on the grid of its column, clipped
+    to what training saw.
+
+    Parameters
+    ----------
+    n_codes : ndarray of int32, shape (n_columns,)
+        Number of categories; 0 for a column of numbers.
+    power : ndarray of int16, shape (n_columns,)
+        A step of the grid is ``2**-power``.
+    origin : ndarray of float64, shape (n_columns,)
+        Integer that is taken off.
+    low, high : ndarray of int32, shape (n_columns,)
+        Smallest and largest value on the grid.
+    fill : ndarray of int32, shape (n_columns,)
+        Mean of the training rows on the grid.
+    has_gaps : ndarray of uint8, shape (n_columns,)
+        Whether a training row has a missing value.
+    threshold : ndarray of float64
+        Thresholds between the bins of a column, one column after another.
+    threshold_start : ndarray of int64, shape (n_columns + 1,)
+        Column j has ``threshold[threshold_start[j]:threshold_start[j + 1]]``.
+    """
+
+    n_codes: NDArray[np.int32]
+    power: NDArray[np.int16]
+    origin: Floats
+    low: NDArray[np.int32]
+    high: NDArray[np.int32]
+    fill: NDArray[np.int32]
+    has_gaps: NDArray[np.uint8]
+    threshold: Floats
+    threshold_start: Ints
+
+    def without_bins(self) -> GridColumns:
+        """Return the columns as a model keeps them: splits have their own thresholds."""
+        kept = {field.name: getattr(self, field.name) for field in fields(self)}
+        start = np.zeros(len(self.n_codes) + 1, dtype=np.int64)
+        return GridColumns(**{**kept, "threshold": np.empty(0), "threshold_start": start})
+
+
+@dataclass(frozen=True, eq=False)
+class Ensemble:
+    """Boosted trees as flat arrays: the nodes of one tree after another.
+
+    The raw score of a row is ``(base + sum of the leaves' values + origin) * 2**-power``. Splits
+    of each kind have arrays of their own, in the order of the nodes: by a column of numbers
+    (``x < threshold`` goes left), by a column of categories (codes whose bit is set go left),
+    by a hyperplane (``sum(coefficient * z) < cut`` goes left, z on the grids of the columns).
+
+    Parameters
+    ----------
+    columns : GridColumns
+        The grids of the columns.
+    base : ndarray of int64, shape (n_outputs,)
+        Score before the first tree; tree k adds to output ``k % n_outputs``.
+    power : int
+        A score has steps of ``2**-power``.
+    origin : float
+        Integer that is added to a score.
+    tree_start : ndarray of int64, shape (n_trees + 1,)
+        First node of each tree. The nodes of a tree are numbered breadth-first.
+    left : ndarray of int32, shape (n_nodes,)
+        Left child, counted from the tree's root; the right child is ``left + 1``; -1 marks a
+        leaf.
+    column : ndarray of int32, shape (n_nodes,)
+        Column of a split by a single column, else -1.
+    missing_left : ndarray of uint8, shape (n_nodes,)
+        Whether missing values go left, in splits by a column of numbers.
+    value : ndarray of int32, shape (n_nodes,)
+        What the node adds to the score; a prediction adds those of leaves.
+    weight : ndarray of int64, shape (n_nodes,)
+        Weight of the training rows in the node.
+    threshold : ndarray of float64
+        Thresholds of splits by columns of numbers.
+    codes : ndarray of uint64, shape (n_category_splits, 4)
+        Bits of the categories that go left; the one after the last stands for missing ones.
+    term_start : ndarray of int64, shape (n_hyperplanes + 1,)
+        First term of each hyperplane.
+    feature : ndarray of int32, shape (n_terms,)
+        Columns of the terms.
+    coefficient : ndarray of int16, shape (n_terms,)
+        Their integer weights.
+    fill : ndarray of int32, shape (n_terms,)
+        What a missing value counts as.
+    cut : ndarray of int64, shape (n_hyperplanes,)
+        Thresholds of the hyperplanes.
+    importance : ndarray of float64, shape (n_columns,)
+        By how much the splits of each column lowered the loss.
+    """
+
+    columns: GridColumns
+    base: Ints
+    power: int
+    origin: float
+    tree_start: Ints
+    left: NDArray[np.int32]
+    column: NDArray[np.int32]
+    missing_left: NDArray[np.uint8]
+    value: NDArray[np.int32]
+    weight: Ints
+    threshold: Floats
+    codes: NDArray[np.uint64]
+    term_start: Ints
+    feature: NDArray[np.int32]
+    coefficient: NDArray[np.int16]
+    fill: NDArray[np.int32]
+    cut: Ints
+    importance: Floats
+
+    def __post_init__(self) -> None:
+        prepared = _core.prepare_ensemble(self, self.columns)  # refuses what it could not walk
+        object.__setattr__(self, "_prepared", prepared)
+        for array in (*vars(self).values(), *vars(self.columns).values(), *prepared):
+            if isinstance(array, np.ndarray):
+                array.flags.writeable = False
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "_prepared"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self.__post_init__()
+
+    def __len__(self) -> int:
+        return len(self.tree_start) - 1
+
+    def __getitem__(self, number: int) -> BoostedTree:
+        return BoostedTree(self, range(len(self))[index(number)])
+
+    def __iter__(self) -> Iterator[BoostedTree]:
+        return (BoostedTree(self, number) for number in range(len(self)))
+
+    @property
+    def n_features(self) -> int:
+        """Number of columns that the trees expect."""
+        return len(self.columns.n_codes)
+
+    @property
+    def n_outputs(self) -> int:
+        """Number of scores per row."""
+        return len(self.base)
+
+    def sum_values(self, X: Any, *, n_threads: int = 1) -> Ints:
+        """Return the scores of rows as integers, without the base: one column per output."""
+        if isinstance(X, csr_array):
+            blocks = [self.sum_values(part, n_threads=n_threads) for _, part in split_blocks(X)]
+            return np.concatenate(blocks)
+        return _core.sum_trees(X, self, self.columns, self._prepared, self.n_outputs, n_threads)  # type: ignore[attr-defined]
+
+    def score(self, X: Any, *, n_threads: int = 1) -> Floats:
+        """Return the raw scores of rows, one column per output."""
+        return self.to_raw(self.sum_values(X, n_threads=n_threads) + self.base)
+
+    def to_raw(self, score: Ints) -> Floats:
+        """Return integer scores as real numbers."""
+        return np.ldexp(score.astype(np.float64) + self.origin, -self.power)
+
+    def apply(self, X: Any, *, n_threads: int = 1) -> Ints:
+        """Return the leaf that each row reaches in each tree."""
+        if isinstance(X, csr_array):
+            return np.concatenate(
+                [self.apply(part, n_threads=n_threads) for _, part in split_blocks(X)]
+            )
+        return _core.find_leaves(X, self, self.columns, self._prepared, n_threads)  # type: ignore[attr-defined]
+
+    def compute_parents(self) -> Ints:
+        """Return the parent of every node, counted over all trees; -1 for a root."""
+        parent = np.full(len(self.left), -1, dtype=np.int64)
+        root = np.repeat(self.tree_start[:-1], np.diff(self.tree_start))
+        split = np.flatnonzero(self.left >= 0)
+        child = self.left[split] + root[split]
+        parent[child] = parent[child + 1] = split
+        return parent
+
+    def compute_depth(self) -> Ints:
+        """Return the depth of every node; a root has depth 0."""
+        root = np.repeat(self.tree_start[:-1], np.diff(self.tree_start))
+        return compute_depth(np.where(self.left < 0, -1, self.left + root), self.tree_start[:-1])
+
+    def compute_importances(self) -> Floats:
+        """Return how much of the gain of all splits is due to each column."""
+        total = self.importance.sum()
+        return self.importance / total if total > 0 else self.importance.copy()
+
+
+def sum_gains(trees: Arrays, n_columns: int) -> Floats:
+    """Return the gain of all splits by column; a hyperplane's is divided by its weights.
+
+    A step of a grid is about the same fraction of each column's standard deviation, so the
+    integer weights compare.
+    """
+    is_split, column = trees["left"] >= 0, trees["column"]
+    is_single = is_split & (column >= 0)
+    importance = np.bincount(column[is_single], trees["gain"][is_single], n_columns)
+    size = np.abs(trees["coefficient"].astype(np.float64))
+    n_terms = np.diff(trees["term_start"])
+    if len(size):
+        whole = np.repeat(np.add.reduceat(size, trees["term_start"][:-1]), n_terms)
+        gain = np.repeat(trees["gain"][is_split & (column < 0)], n_terms)
+        importance = importance + np.bincount(trees["feature"], gain * size / whole, n_columns)
+    return np.asarray(importance, dtype=np.float64)
+
+
+@dataclass(frozen=True, eq=False)
+class BoostedTree:
+    """One tree of an ensemble, in the units of the data.
+
+    Parameters
+    ----------
+    ensemble : Ensemble
+        The trees.
+    number : int
+        Position of the tree.
+    """
+
+    ensemble: Ensemble
+    number: int
+
+    def __repr__(self) -> str:
+        depth = int(self.ensemble.compute_depth()[self._nodes].max())
+        return (
+            f"BoostedTree(n_nodes={self.n_nodes}, n_leaves={self.n_leaves}, depth={depth}, "
+            f"n_hyperplanes={int(np.count_nonzero((self.left >= 0) & (self.column < 0)))})"
+        )
+
+    @property
+    def _nodes(self) -> slice:
+        return slice(*self.ensemble.tree_start[self.number : self.number + 2].tolist())
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of nodes."""
+        return len(self.left)
+
+    @property
+    def n_leaves(self) -> int:
+        """Number of leaves."""
+        return int(np.count_nonzero(self.left < 0))
+
+    @property
+    def left(self) -> NDArray[np.int32]:
+        """Left child of each node, -1 for a leaf; the right child follows."""
+        return self.ensemble.left[self._nodes]
+
+    @property
+    def column(self) -> NDArray[np.int32]:
+        """Column of each split by a single column, else -1."""
+        return self.ensemble.column[self._nodes]
+
+    @property
+    def value(self) -> Floats:
+        """What each node adds to the raw score; predictions add those of leaves."""
+        return np.ldexp(self.ensemble.value[self._nodes].astype(np.float64), -self.ensemble.power)
+
+    def hyperplane(self, node: int) -> tuple[Ints, Floats, float]:
+        """Return columns, weights and threshold of a split that is a hyperplane, in raw units.
+
+        A row goes left if the sum of weights times values is below the threshold (up to the
+        rounding of values to their grids).
+
+        Parameters
+        ----------
+        node : int
+            A node whose ``left`` is not -1 and whose ``column`` is -1.
+        """
+        if not 0 <= node < self.n_nodes or self.left[node] < 0 or self.column[node] >= 0:
+            raise ValueError(f"node={node!r} is not a split by a hyperplane.")
+        ensemble, start = self.ensemble, self._nodes.start
+        is_plane = (ensemble.left[: start + node] >= 0) & (ensemble.column[: start + node] < 0)
+        plane = int(np.count_nonzero(is_plane))
+        terms = slice(*ensemble.term_start[plane : plane + 2].tolist())
+        feature = ensemble.feature[terms].astype(np.int64)
+        weight = ensemble.coefficient[terms].astype(np.float64)
+        columns = ensemble.columns
+        cut = float(ensemble.cut[plane]) + float(weight @ columns.origin[feature])
+        return feature, np.ldexp(weight, columns.power[feature]), cut
