@@ -26,7 +26,6 @@ DIRECTION_BITS = 12  # of a column of a node about its center
 SHORT_BITS = 7  # dropped from gradients where directions are computed
 MOST_SHORT = (1 << 15) - 1
 WEIGHT_BITS = 15
-MOST_WEIGHT = (1 << WEIGHT_BITS) - 1
 SMALL_NODE = 256  # rows up to which all cuts of a projection are looked at
 N_BINS = 256  # of the projections of a larger node
 
@@ -130,14 +129,15 @@ def compute_direction(terms, v, g, columns, shrinkage):
     return round_direction(terms, scaled, moment, columns, int(v.sum()))
 
 
-def round_weights(scaled):
-    """Return weights as integers of 15 bits, scaled by a power of two; all 0 if they are."""
+def round_weights(scaled, bits=WEIGHT_BITS):
+    """Return weights as integers of so many bits, scaled by a power of two; all 0 if they are."""
     largest = max((abs(x) for x in scaled), default=0.0)
     if not largest > 0.0:
         return [0] * len(scaled)
     _, exponent = math.frexp(largest)
-    rounded = [int(round_half_up(math.ldexp(x, WEIGHT_BITS - exponent))) for x in scaled]
-    return [max(-MOST_WEIGHT, min(MOST_WEIGHT, w)) for w in rounded]
+    rounded = [int(round_half_up(math.ldexp(x, bits - exponent))) for x in scaled]
+    most = (1 << bits) - 1
+    return [max(-most, min(most, w)) for w in rounded]
 
 
 def round_direction(terms, scaled, moment, columns, total):
@@ -155,16 +155,15 @@ def round_direction(terms, scaled, moment, columns, total):
     hyperplane = Hyperplane(
         tuple(terms[a].column for a in kept),
         tuple(weight[a] for a in kept),
-        tuple(choose_fill(terms[a], columns) for a in kept),
+        tuple(choose_fill(columns[terms[a].column], terms[a].center) for a in kept),
     )
     middle = sum(weight[a] * terms[a].center for a in kept)
     return Direction(hyperplane, middle, math.sqrt(max(variance, 0.0) / float(total)))
 
 
-def choose_fill(term, columns):
+def choose_fill(column, center):
     """Return what a missing value counts as: the center in the node if training had gaps."""
-    column = columns[term.column]
-    return term.center if column.has_gaps else column.fill
+    return center if column.has_gaps else column.fill
 
 
 # ---- cuts of projections --------------------------------------------------------------
