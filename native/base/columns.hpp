@@ -26,6 +26,10 @@ struct Column {
   std::vector<double> threshold;  // between the bins
 
   bool is_category() const { return n_codes > 0; }
+  /// The code of a category; that after the last if it is missing or unknown.
+  int look_up_code(double x) const {
+    return x >= 0.0 && x < n_codes && x == std::floor(x) ? static_cast<int>(x) : n_codes;
+  }
   int n_bins() const {
     return is_category() ? n_codes : static_cast<int>(threshold.size()) + 1;
   }
@@ -122,8 +126,7 @@ class ColumnEncoder {
   std::uint8_t bin(double x) const {
     if (!column_.is_category())
       return look_up_bin(column_.threshold.data(), column_.threshold.size(), x);
-    const bool is_known = x >= 0.0 && x < column_.n_codes;
-    return static_cast<std::uint8_t>(is_known ? x : column_.n_codes);
+    return static_cast<std::uint8_t>(column_.look_up_code(x));
   }
   std::int32_t place(double x) const { return column_.is_category() ? 0 : placer_.place(x); }
 
@@ -148,7 +151,8 @@ class TableEncoder {
              std::int64_t n_threads, const Poll& poll) {
     run_columns(n_threads, poll, [&](const double* x, std::int64_t j, ValueCounter& counter) {
       Column& column = columns[j];
-      if (!column.is_category()) column = learn_column(counter.run(x, weight, n_learned));
+      if (column.is_category()) return column;
+      column = learn_column(counter.run(x, weight, n_learned));
       column.has_gaps = std::any_of(x, x + n_learned, [](double v) { return std::isnan(v); });
       return column;
     });

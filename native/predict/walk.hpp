@@ -139,8 +139,7 @@ class Walker {
         }
         case Step::category: {
           const auto value = static_cast<double>(x[step.column()]);
-          const int n_codes = columns_[step.column()].n_codes;
-          const int code = value >= 0.0 && value < n_codes ? static_cast<int>(value) : n_codes;
+          const int code = columns_[step.column()].look_up_code(value);
           const std::uint64_t* word = trees_.codes + 4 * step.payload;
           node = step.left + !(word[code >> 6] >> (code & 63) & 1);
           break;

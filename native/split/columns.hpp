@@ -80,7 +80,12 @@ class ColumnSearch {
       left += get_bin(b);
       left_g_[b] = static_cast<double>(left.g);
       left_h_[b] = static_cast<double>(left.h);
-      if constexpr (has_weight) left_w_[b] = left.w;
+      if constexpr (has_weight) {
+        const Sums right = whole_ - left;
+        right_g_[b] = static_cast<double>(right.g);
+        right_h_[b] = static_cast<double>(right.h);
+        left_w_[b] = left.w;
+      }
     }
     const double highest = score_cuts(n_cuts);
     if (!(highest > least)) return -1;
@@ -90,21 +95,35 @@ class ColumnSearch {
   }
 
   double score_cuts(int n_cuts) {
+    // Without weights, sums are below 2**53: what is right follows in doubles.
     const double g = static_cast<double>(whole_.g), h = static_cast<double>(whole_.h);
     const double ridge = limits_.ridge, least = limits_.least_hessian;
+    const double *left_g = left_g_, *left_h = left_h_, *right_g = right_g_, *right_h = right_h_;
+    double* result = score_;
     double highest = 0.0;
-    base::run_wide([&]() LHTREE_FLAT {
+    double* best = &highest;
+    base::run_wide([=]() LHTREE_FLAT {
       for (int b = 0; b < n_cuts; ++b) {
-        const double a = left_g_[b], x = left_h_[b];
-        const double score = compute_split_score(a, x, g - a, h - x, ridge);
-        score_[b] = x >= least && h - x >= least ? score : 0.0;
+        const double a = left_g[b], x = left_h[b];
+        const double c = has_weight ? right_g[b] : g - a, y = has_weight ? right_h[b] : h - x;
+        const double score = compute_split_score(a, x, c, y, ridge);
+        result[b] = x >= least && y >= least ? score : 0.0;
       }
-      if constexpr (has_weight)
-        for (int b = 0; b < n_cuts; ++b)
-          if (left_w_[b] < limits_.least_weight || whole_.w - left_w_[b] < limits_.least_weight)
-            score_[b] = 0.0;
-      for (int b = 0; b < n_cuts; ++b) highest = score_[b] > highest ? score_[b] : highest;
+      double most = 0.0;
+      for (int b = 0; b < n_cuts; ++b) most = result[b] > most ? result[b] : most;
+      *best = most;
     });
+    return has_weight ? drop_light(n_cuts) : highest;
+  }
+
+  /// Drop cuts with too little weight on a side; returns the highest score that is left.
+  double drop_light(int n_cuts) {
+    double highest = 0.0;
+    for (int b = 0; b < n_cuts; ++b) {
+      if constexpr (has_weight)
+        if (std::min(left_w_[b], whole_.w - left_w_[b]) < limits_.least_weight) score_[b] = 0.0;
+      highest = std::max(highest, score_[b]);
+    }
     return highest;
   }
 
@@ -118,6 +137,8 @@ class ColumnSearch {
   alignas(64) double left_g_[base::most_codes];
   alignas(64) double left_h_[base::most_codes];
   alignas(64) double score_[base::most_codes];
+  alignas(64) double right_g_[has_weight ? base::most_codes : 1];
+  alignas(64) double right_h_[has_weight ? base::most_codes : 1];
   std::int64_t left_w_[has_weight ? base::most_codes : 1];
 };
 

@@ -34,11 +34,11 @@ inline double compute_split_score(double a, double x, double c, double y, double
 /// The score of a split, 0 if a side has too little.
 template <class Sums>
 double compute_split_score(const Sums& left, const Sums& whole, const Limits& limits) {
+  const Sums right = whole - left;
   const auto a = static_cast<double>(left.g), x = static_cast<double>(left.h);
-  const double c = static_cast<double>(whole.g) - a, y = static_cast<double>(whole.h) - x;
+  const auto c = static_cast<double>(right.g), y = static_cast<double>(right.h);
   const bool is_allowed = x >= limits.least_hessian && y >= limits.least_hessian &&
-                          left.reaches(limits.least_weight) &&
-                          (whole - left).reaches(limits.least_weight);
+                          left.reaches(limits.least_weight) && right.reaches(limits.least_weight);
   return is_allowed ? compute_split_score(a, x, c, y, limits.ridge) : 0.0;
 }
 

@@ -16,6 +16,7 @@ struct HyperplaneSettings {
   std::int64_t max_terms = 0;      // columns that are drawn
   double shrinkage = 0.3;          // of their correlations
   int weight_shift = 0;            // bits that weights of rows lose in directions
+  double unit_weight = 1.0;        // what a row of weight one weighs
 };
 
 /// Part `number` of p columns in the order of all, halves, quarters, ...: from first to last.
@@ -50,13 +51,14 @@ class HyperplaneSearch {
     columns_.gather(table_, row, n, drawn_, weights());
     if (columns_.size() < 2) return;
     moments_.measure(columns_, gradient_.data(), weights());
+    const bool is_small = weigh(whole, n) <= small_node * settings_.unit_weight;
     for (std::int64_t k = 0; k < settings_.n_hyperplanes; ++k) {
       const Part part(k, columns_.size());
       const Direction direction =
           compute_direction(columns_, moments_, part.first, part.last, settings_.shrinkage);
       if (direction.hyperplane.is_empty()) continue;
       projections_.project(direction.hyperplane, columns_);
-      projections_.run(direction, row, gradient, whole, best);
+      projections_.run(direction, row, gradient, whole, is_small, best);
     }
   }
 
@@ -70,6 +72,11 @@ class HyperplaneSearch {
     std::partial_sort(hash_.begin(), hash_.begin() + n, hash_.end());
     drawn_.clear();
     for (std::int64_t k = 0; k < n; ++k) drawn_.push_back(hash_[k].second);
+  }
+
+  static double weigh([[maybe_unused]] const Sums& whole, std::int64_t n_rows) {
+    if constexpr (Row::has_weight) return static_cast<double>(whole.w);
+    return static_cast<double>(n_rows);
   }
 
   const std::int64_t* weights() const { return Row::has_weight ? weight_.data() : nullptr; }

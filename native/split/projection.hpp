@@ -13,8 +13,8 @@
 
 namespace lhtree::split {
 
-constexpr std::int64_t small_node = 256;  // rows up to which all cuts are looked at
-constexpr int projection_bins = 256;      // for more, over eight standard deviations or more
+constexpr std::int64_t small_node = 256;  // rows, by weight, up to which all cuts are looked at
+constexpr int projection_bins = 256;  // for more, over eight standard deviations or more
 
 /// Looks for the cut of largest gain among the projections of a node.
 template <class Row>
@@ -42,11 +42,11 @@ class ProjectionSearch {
 
   /// Replace `best` if there is a cut of the projections of a larger score.
   void run(const Direction& direction, const std::uint32_t* row, const Row* gradient,
-           const Sums& whole, Split<Sums>& best) {
+           const Sums& whole, bool is_small, Split<Sums>& best) {
     whole_ = whole;
     score_ = best.score;
     is_found_ = false;
-    if (static_cast<std::int64_t>(projection_.size()) <= small_node)
+    if (is_small)
       look_at_all(row, gradient);
     else
       look_at_bins(direction, row, gradient);

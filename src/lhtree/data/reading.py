@@ -87,9 +87,7 @@ def read_training_rows(
     new_encoding = encoding if learns_columns else None
     if _has_categories(estimator, X, new_encoding):
         table = _encode(estimator, X, new_encoding)
-        rows, labels = check_X_y(
-            table, y, **OPTIONS, y_numeric=y_numeric, estimator=estimator
-        )
+        rows, labels = check_X_y(table, y, **OPTIONS, y_numeric=y_numeric, estimator=estimator)
     else:
         with explained_text(X, is_training=learns_columns):
             rows, labels = validate_data(

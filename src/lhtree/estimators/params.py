@@ -322,9 +322,7 @@ def check_real(name: str, value: Any, wanted: str, *, low: float, high: float = 
         _refuse(ValueError, name, value, wanted)
 
 
-def check_integer(
-    name: str, value: Any, wanted: str, *, low: int, high: float = math.inf
-) -> None:
+def check_integer(name: str, value: Any, wanted: str, *, low: int, high: float = math.inf) -> None:
     """Accept integers in [low, high]."""
     if not _is_integer(value):
         _refuse(TypeError, name, value, wanted)
