@@ -129,7 +129,7 @@ def test_bins_follow_weights_and_heavy_values_are_alone():
     weight = np.where(x == 500, 100_000, 1).astype(np.int64)
     thresholds = columns.make_bins(x, weight)
     assert {499.5, 500.5} <= set(thresholds.tolist())
-    assert len(thresholds) + 1 <= columns.MOST_BINS
+    assert columns.MOST_BINS - 9 < len(thresholds) + 1 <= columns.MOST_BINS
     copies = np.repeat(x, weight)
     ones = np.ones(len(copies), dtype=np.int64)
     assert_array_equal(columns.make_bins(copies, ones), thresholds)
