@@ -46,6 +46,11 @@ struct DenseTable {
   }
   std::uint8_t bin(std::int64_t row, std::int64_t column) const { return bins_of(row)[column]; }
   void prefetch_bins(std::int64_t row) const { prefetch(bins_of(row)); }
+  void prefetch_values(std::int64_t row) const {
+    constexpr std::int64_t line = 16, most = 16 * line;  // values of a line of the cache
+    const std::int64_t n = std::min(layout.n_columns(), most);
+    for (std::int64_t j = 0; j < n; j += line) prefetch(values_of(row) + j);
+  }
 
   /// The values of some columns in a row.
   void gather(std::int64_t row, const std::int32_t* column, std::int64_t n,
@@ -69,6 +74,7 @@ struct SparseTable {
     return place < 0 ? layout.column[j].zero_bin : bins[place];
   }
   void prefetch_bins(std::int64_t row) const { prefetch(bins + start[row]); }
+  void prefetch_values(std::int64_t row) const { prefetch(values + start[row]); }
 
   void gather(std::int64_t row, const std::int32_t* wanted, std::int64_t n,
               std::int32_t* result) const {
@@ -95,6 +101,7 @@ concept EncodedTable = requires(const T& table, std::int64_t i, const std::int32
   { table.bin(i, i) } -> std::same_as<std::uint8_t>;
   table.gather(i, columns, i, result);
   table.prefetch_bins(i);
+  table.prefetch_values(i);
 };
 
 }  // namespace lhtree::base

@@ -47,10 +47,16 @@ class NodeColumns {
     shift_.clear();
     z_.resize(p * n);
     short_.resize(p * n);
-    std::int32_t values[most_terms];
-    for (std::int64_t i = 0; i < n; ++i) {
-      table.gather(row[i], columns.data(), p, values);
-      for (std::int64_t k = 0; k < p; ++k) z_[k * n + i] = values[k];
+    constexpr std::int64_t block = 16;  // values of a column that fill a line of the cache
+    std::int32_t values[block][most_terms];
+    for (std::int64_t begin = 0; begin < n; begin += block) {
+      const std::int64_t m = std::min(block, n - begin);
+      for (std::int64_t i = 0; i < m; ++i) {
+        if (begin + i + block < n) table.prefetch_values(row[begin + i + block]);
+        table.gather(row[begin + i], columns.data(), p, values[i]);
+      }
+      for (std::int64_t k = 0; k < p; ++k)
+        for (std::int64_t i = 0; i < m; ++i) z_[k * n + begin + i] = values[i][k];
     }
     std::int64_t kept = 0;
     for (std::int64_t k = 0; k < p; ++k) {
@@ -107,16 +113,18 @@ class NodeColumns {
     Facts* result = &facts;
     const std::int64_t n = n_;
     base::run_wide([=]() LHTREE_FLAT {
+      // As unsigned numbers less that of the lowest value, gaps are above all others.
+      constexpr std::uint32_t first = 0x80000001u;
+      std::uint32_t low = 0xFFFFFFFFu;
+      for (std::int64_t i = 0; i < n; ++i)
+        low = std::min(low, static_cast<std::uint32_t>(z[i]) - first);
+      std::int32_t high = base::gap;
+      for (std::int64_t i = 0; i < n; ++i) high = std::max(high, z[i]);
+      std::int32_t n_gaps = 0;
+      for (std::int64_t i = 0; i < n; ++i) n_gaps += z[i] == base::gap;
       std::int64_t sum = 0;
-      std::int32_t n_present = 0, low = std::numeric_limits<std::int32_t>::max(), high = base::gap;
-      for (std::int64_t i = 0; i < n; ++i) {
-        const std::int32_t value = z[i], bound = value == base::gap ? low : value;
-        sum += value == base::gap ? 0 : value;
-        n_present += value != base::gap;
-        high = value > high ? value : high;  // a gap is below all others
-        low = bound < low ? bound : low;
-      }
-      *result = {sum, n_present, low, high};
+      for (std::int64_t i = 0; i < n; ++i) sum += z[i] == base::gap ? 0 : z[i];
+      *result = {sum, n - n_gaps, static_cast<std::int32_t>(low + first), high};
     });
     return facts;
   }

@@ -37,19 +37,52 @@ def compute_scale(X: Rows, weight: Floats | None) -> Scale: ...
 def list_columns_beyond(X: Rows, limit: float) -> NDArray[np.int64]: ...
 def has_infinity(X: Rows) -> bool: ...
 
-# ---- the exact engine, on which models will stand one after the other ----
+# ---- the exact engine: columns, boosting, walking down boosted trees ----
+# Records whose fields the core reads by name and checks: `GridColumns`, `Ensemble`, `Rows`
+# (of boosting) and `BoostingPlan`.
 
-def bin_table(X: Rows, n_threads: int) -> tuple[NDArray[np.uint8], Floats, NDArray[np.int64]]: ...
-def place_table(X: Rows, n_threads: int) -> NDArray[np.int32]: ...
+Codes = NDArray[np.uint8]
+OnGrid = NDArray[np.int32] | None
+Prepared = tuple[NDArray[np.uint64], NDArray[np.int32], NDArray[np.int32]]
+
+def learn_columns(
+    X: Rows,
+    weight: NDArray[np.int64] | None,
+    n_codes: NDArray[np.int32],
+    wants_z: bool,
+    n_threads: int,
+) -> tuple[dict[str, NDArray[Any]], tuple[Codes, OnGrid]]: ...
+def encode_rows(
+    X: Rows, columns: object, wants_z: bool, n_threads: int
+) -> tuple[Codes, OnGrid]: ...
+def learn_sparse(
+    start: NDArray[np.int64],
+    column: NDArray[np.int32],
+    value: Floats,
+    n_columns: int,
+    weight: NDArray[np.int64] | None,
+    wants_z: bool,
+    n_threads: int,
+) -> tuple[dict[str, NDArray[Any]], tuple[Codes, OnGrid]]: ...
+def encode_sparse(
+    start: NDArray[np.int64],
+    column: NDArray[np.int32],
+    value: Floats,
+    columns: object,
+    wants_z: bool,
+) -> tuple[Codes, OnGrid]: ...
+def compute_log(x: float) -> float: ...
+def compute_exp(x: float) -> float: ...
+def prepare_ensemble(ensemble: object, columns: object) -> Prepared: ...
+def sum_trees(
+    X: Rows, ensemble: object, columns: object, prepared: Prepared, n_outputs: int, n_threads: int
+) -> NDArray[np.int64]: ...
+def find_leaves(
+    X: Rows, ensemble: object, columns: object, prepared: Prepared, n_threads: int
+) -> NDArray[np.int64]: ...
 def boost(
-    bin: NDArray[np.uint8],
-    n_bins: NDArray[np.int32],
-    z: NDArray[np.int32],
-    y: NDArray[np.int64],
-    score: NDArray[np.int64],
-    loss: str,
-    plan: object,
-) -> tuple[dict[str, NDArray[Any]], NDArray[np.int64]]: ...
+    columns: object, training: object, held_out: object, loss: str, plan: object, n_threads: int
+) -> dict[str, Any]: ...
 
 # ---- predicting ----
 
