@@ -114,7 +114,7 @@ PERSIST = (
         "persist/test_persist.py", "persist/test_damaged_files.py",
         file_digest=("persist/container.py", "digest.update(whole[end:])", "pass"),
         file_newer=("persist/state.py", "if number > FORMAT:", "if False:"),
-        file_labels=("persist/state.py", "np.all(labels[:-1] < labels[1:])", "True"),
+        file_labels=("persist/attributes.py", "np.all(labels[:-1] < labels[1:])", "True"),
         file_attribute=("persist/state.py", "    if unknown:", "    if False:"),
         file_link=("files.py", "Path(os.path.realpath(path))", "Path(path)"),
         file_draft=("files.py", "            draft.unlink(missing_ok=True)\n            raise", "            raise"),

@@ -60,7 +60,10 @@ def test_numbers_that_need_their_width_keep_it():
     assert narrow(np.array([1.0, 0.5])).dtype == np.float32
     assert narrow(np.array([1e300])).dtype == np.float64
     assert narrow(np.array([0, 255])).dtype == np.uint8
-    assert narrow(np.array([-1, 255])).dtype == np.int32
+    assert narrow(np.array([-1, 127])).dtype == np.int8
+    assert narrow(np.array([0, 2**16 - 1])).dtype == np.uint16
+    assert narrow(np.array([-1, 255])).dtype == np.int16
+    assert narrow(np.array([0, 2**16])).dtype == np.int32
     assert narrow(np.array([0, 2**40])).dtype == np.int64
 
 

@@ -18,6 +18,8 @@ from scipy.sparse import csr_array
 from lhtree import _core
 from lhtree.arrays import Arrays, Floats, Ints
 from lhtree.data.sparse import split_blocks
+from lhtree.model import ensemble_packing
+from lhtree.model.ensemble_validation import check_ensemble
 from lhtree.model.tree import compute_depth
 
 
@@ -136,17 +138,26 @@ class Ensemble:
 
     def __post_init__(self) -> None:
         prepared = _core.prepare_ensemble(self, self.columns)  # refuses what it could not walk
+        check_ensemble(self)
         object.__setattr__(self, "_prepared", prepared)
         for array in (*vars(self).values(), *vars(self.columns).values(), *prepared):
             if isinstance(array, np.ndarray):
                 array.flags.writeable = False
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name != "_prepared"}
+        return {**ensemble_packing.pack(self), "power": self.power, "origin": self.origin}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
+        trees, columns = ensemble_packing.unpack(state)
+        scale = {name: state[name] for name in ("power", "origin")}
+        self.__dict__.update(trees, columns=GridColumns(**columns), **scale)
         self.__post_init__()
+
+    @classmethod
+    def from_packed(cls, packed: Arrays, power: int, origin: float) -> Ensemble:
+        """Return the ensemble of which `ensemble_packing.pack` gave the arrays."""
+        trees, columns = ensemble_packing.unpack(packed)
+        return cls(columns=GridColumns(**columns), power=power, origin=origin, **trees)
 
     def __len__(self) -> int:
         return len(self.tree_start) - 1

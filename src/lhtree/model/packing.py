@@ -2,7 +2,7 @@
 
 Nothing is lost: the packed form omits what follows from other arrays (children, positions
 of terms) and what leaves do not have. Pickles also keep numbers in the narrowest type that
-holds them all.
+holds them all. `ensemble_packing` does the same for boosted trees.
 """
 
 from __future__ import annotations
@@ -14,21 +14,22 @@ from numpy.typing import NDArray
 
 from lhtree.arrays import Arrays
 
-NARROWER: dict[str, tuple[type[np.generic], ...]] = {
-    "i": (np.uint8, np.uint16, np.int32),
-    "f": (np.float32,),
-}
+NARROW_INTEGERS = (np.uint8, np.int8, np.uint16, np.int16, np.int32)
 OF_SPLITS = ("threshold", "norm", "extremes")  # zero in leaves
 
 
 def narrow(array: NDArray[Any]) -> NDArray[Any]:
     """Return the same numbers in the narrowest type that holds them."""
-    for dtype in NARROWER.get(array.dtype.kind, ()):
-        if np.dtype(dtype).itemsize < array.dtype.itemsize:
-            with np.errstate(over="ignore"):  # the comparison notices what does not fit
-                small = array.astype(dtype)
-            if np.array_equal(small, array):
-                return small
+    if array.dtype.kind == "i":
+        low, high = (int(array.min()), int(array.max())) if array.size else (0, 0)
+        for dtype in NARROW_INTEGERS:
+            if np.iinfo(dtype).min <= low and high <= np.iinfo(dtype).max:
+                return array.astype(dtype)
+    elif array.dtype == np.float64:
+        with np.errstate(over="ignore"):  # the comparison notices what does not fit
+            small = array.astype(np.float32)
+        if np.array_equal(small, array):
+            return small
     return array
 
 
@@ -74,9 +75,9 @@ def complete(arrays: Arrays, is_split: NDArray[np.bool_], n_features: int) -> No
         Number of columns.
     """
     n_terms = arrays.pop("n_terms")
-    arrays["left"] = _number_children(is_split, arrays["tree_start"])
-    arrays["start"] = _add_up(n_terms)
-    arrays["feature_start"] = _add_up(np.where(n_terms == n_features, 0, n_terms))
+    arrays["left"] = number_children(is_split, arrays["tree_start"])
+    arrays["start"] = add_up(n_terms)
+    arrays["feature_start"] = add_up(np.where(n_terms == n_features, 0, n_terms))
     arrays["feature"] = arrays["feature"].astype(np.int32, copy=False)
     arrays["n_samples"] = arrays["n_samples"].astype(np.int64, copy=False)
     arrays.setdefault("weight_sum", arrays["n_samples"].astype(np.float64))
@@ -87,7 +88,7 @@ def complete(arrays: Arrays, is_split: NDArray[np.bool_], n_features: int) -> No
             arrays[name] = whole
 
 
-def _add_up(size: NDArray[Any]) -> NDArray[np.int64]:
+def add_up(size: NDArray[Any]) -> NDArray[np.int64]:
     """Return the start of each of several consecutive entries, and the end of the last."""
     start = np.zeros(len(size) + 1, dtype=np.int64)
     np.cumsum(size, out=start[1:])
@@ -98,7 +99,7 @@ def _widen(array: NDArray[Any]) -> NDArray[Any]:
     return array.astype(np.float64 if array.dtype.kind == "f" else np.int64)
 
 
-def _number_children(is_split: NDArray[np.bool_], tree_start: NDArray[np.int64]) -> NDArray[Any]:
+def number_children(is_split: NDArray[np.bool_], tree_start: NDArray[np.int64]) -> NDArray[Any]:
     """Return the left children: breadth-first, the k-th split has the children 2k - 1, 2k."""
     n_before: NDArray[np.int64] = np.cumsum(is_split) - is_split
     first: NDArray[np.int64] = np.repeat(n_before[tree_start[:-1]], np.diff(tree_start))

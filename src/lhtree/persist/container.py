@@ -22,7 +22,10 @@ BLANK = "0" * 64
 DIGEST = re.compile(rb'"lhtree":"\{\\"digest\\":\\"([0-9a-f]{64})\\"')
 OPENING, CLOSING = list(b"[{"), list(b"]}")
 NO_SIGNS = bytes(set(range(256)) - set(b'"[]{}'))
-DTYPES = {"F64": np.float64, "I64": np.int64, "I32": np.int32, "I8": np.int8}
+DTYPES = {
+    **{"F64": np.float64, "F32": np.float32, "I64": np.int64, "I32": np.int32},
+    **{"I16": np.int16, "U16": np.uint16, "I8": np.int8, "U8": np.uint8},
+}
 SIZE_BYTES = 8  # a file starts with the size of its header
 MOST_HEADER = 1 << 24
 MOST_LEVELS = 32

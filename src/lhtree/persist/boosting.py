@@ -1,0 +1,80 @@
+"""Boosted models as plain data, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lhtree.arrays import Arrays
+from lhtree.estimators import LHBoostClassifier, LHBoostRegressor
+from lhtree.estimators.boosting_params import BoostingParams
+from lhtree.model import ensemble_packing
+from lhtree.model.ensemble import Ensemble
+from lhtree.persist.attributes import CLASSES, OF_COLUMNS, Attribute, decode_integer
+from lhtree.persist.family import Check, Family, check_columns
+from lhtree.persist.values import NotPlainError
+
+
+def _decode_float(json: Any) -> float:
+    if type(json) is not float:
+        raise NotPlainError("is not a floating point number")
+    return json
+
+
+def _decode_scores(array: NDArray[Any]) -> NDArray[Any]:
+    if array.dtype != np.float64 or array.ndim != 1:
+        raise NotPlainError("is not a list of float64")
+    if not np.all((array <= 0) & np.isfinite(array)):
+        raise NotPlainError("has a score that is not a finite number up to 0")
+    return array
+
+
+SCALARS = (
+    Attribute("power", int, decode_integer(-1200)),
+    Attribute("origin", float, _decode_float),
+)
+ATTRIBUTES = (
+    *OF_COLUMNS,
+    Attribute("n_iter_", int, decode_integer(0)),
+    Attribute("train_score_", np.ascontiguousarray, _decode_scores, is_array=True),
+    Attribute("validation_score_", np.ascontiguousarray, _decode_scores, is_array=True),
+)
+
+
+def _unpack(arrays: Arrays, **scalars: Any) -> Ensemble:
+    packed = {name: arrays.pop(name) for name in ensemble_packing.DTYPES if name in arrays}
+    return Ensemble.from_packed(packed, **scalars)
+
+
+def _list_checks(state: dict[str, Any]) -> Iterator[Check]:
+    forest, columns = state["forest_"], state["columns_"]
+    yield from check_columns(state)
+    is_same = np.array_equal(columns.count_codes(), forest.columns.n_codes)
+    yield is_same, "its columns_ have other numbers of categories than its trees"
+    yield forest.n_outputs == 1, "its trees add to more than one score"
+    yield state["n_iter_"] == len(forest), "its n_iter_ is not the number of its trees"
+    n_scores, n_more = len(state["train_score_"]), len(state["validation_score_"])
+    yield n_scores > len(forest), "its train_score_ is too short"
+    yield n_more in (0, n_scores), "its validation_score_ does not have the length of train_score_"
+    n_classes = len(state.get("classes_", "12"))
+    yield n_classes <= 2, "it has more than two classes"
+    yield n_classes == 2 or len(forest) == 0, "it has trees for a single class"
+
+
+def _make_family(kind: Any, attributes: tuple[Attribute, ...]) -> Family:
+    return Family(
+        classes=(kind,),
+        attributes=attributes,
+        read_parameters=BoostingParams.read,
+        pack=ensemble_packing.pack,
+        unpack=_unpack,
+        list_checks=_list_checks,
+        scalars=SCALARS,
+    )
+
+
+REGRESSORS = _make_family(LHBoostRegressor, ATTRIBUTES)
+CLASSIFIERS = _make_family(LHBoostClassifier, (CLASSES, *ATTRIBUTES))
