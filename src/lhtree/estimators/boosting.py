@@ -165,7 +165,8 @@ class BoostingEstimator(TreeEstimator):
         )
         other_weights = Weights(*to_units(held_out.weight, "sample_weight_val"))
         y, y_other, scale = self._place_targets(training.y, weights, held_out.y)
-        if scale is None:  # a single class: nothing to learn
+        is_certain = scale is None  # a single class: nothing to learn
+        if is_certain:
             plan, scale = replace(plan, n_rounds=0), TargetScale(0, 0.0, 0)
         rows = make_rows(encoded, y, weights, scale)
         other_rows = make_rows(other, y_other, other_weights, scale)
@@ -179,7 +180,8 @@ class BoostingEstimator(TreeEstimator):
             n_threads=n_threads,
         )
         self.n_iter_ = len(self.forest_)
-        self.train_score_, self.validation_score_ = -losses.training, -losses.validation
+        factor = 0.0 if is_certain else -1.0
+        self.train_score_, self.validation_score_ = (factor * each + 0.0 for each in losses)
 
     def _score_rows(self, X):
         """Return the raw score of rows in any form."""

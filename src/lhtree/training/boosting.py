@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -126,6 +127,9 @@ def place_numbers(
     _, other = _core.encode_rows(np.ascontiguousarray(held_out[:, None]), grid, True, 1)
     assert z is not None
     scale = TargetScale(int(grid.power[0]), float(grid.origin[0]), int(grid.fill[0]))
+    if grid.low[0] == grid.high[0]:  # the grid of a constant is all zeros
+        fraction, exponent = math.frexp(y[0])
+        scale = TargetScale(53 - exponent, math.ldexp(fraction, 53), 0)
     rest = np.empty(0, dtype=np.int32) if other is None else other.ravel()
     return z.ravel(), rest, scale
 
