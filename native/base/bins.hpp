@@ -13,7 +13,7 @@ namespace lhtree::base {
 
 constexpr int most_bins = 255;
 constexpr int most_codes = most_bins + 1;  // and one for missing values
-constexpr std::uint64_t heavy = 64;  // a value with a 64th of the weight has a bin of its own
+constexpr std::uint64_t heavy = 64;        // a value with a 64th of the weight has a bin of its own
 
 /// A value of a column and the weight of its rows.
 struct Counted {

@@ -30,9 +30,7 @@ struct Column {
   int look_up_code(double x) const {
     return x >= 0.0 && x < n_codes && x == std::floor(x) ? static_cast<int>(x) : n_codes;
   }
-  int n_bins() const {
-    return is_category() ? n_codes : static_cast<int>(threshold.size()) + 1;
-  }
+  int n_bins() const { return is_category() ? n_codes : static_cast<int>(threshold.size()) + 1; }
 };
 
 /// Rows of bins and of values on the grid, with what a prediction needs of the columns.
@@ -44,9 +42,10 @@ struct EncodedRows {
 /// The distinct values of a column, ascending, with their weights; missing ones are left out.
 class ValueCounter {
  public:
+  explicit ValueCounter(const StopFlag& stop) : stop_(stop) {}
+
   /// `weight` may be null.
-  const std::vector<Counted>& run(const double* value, const std::int64_t* weight,
-                                  std::int64_t n) {
+  const std::vector<Counted>& run(const double* value, const std::int64_t* weight, std::int64_t n) {
     values_.clear();
     weight == nullptr ? count_rows(value, n) : add_weights(value, weight, n);
     return values_;
@@ -57,7 +56,8 @@ class ValueCounter {
     key_.clear();
     for (std::int64_t i = 0; i < n; ++i)
       if (!std::isnan(value[i])) key_.push_back(to_key(value[i]));
-    sort_keys(key_, spare_);
+    sort_keys(key_, spare_, stop_);
+    check_stop(stop_);
     for (std::size_t i = 0, end = 0; i < key_.size(); i = end) {
       while (end < key_.size() && key_[end] == key_[i]) ++end;
       values_.push_back({from_key(key_[i]), end - i});
@@ -80,6 +80,7 @@ class ValueCounter {
     values_.resize(kept);
   }
 
+  const StopFlag& stop_;
   std::vector<std::uint64_t> key_, spare_;
   std::vector<Counted> values_;
 };
@@ -108,9 +109,9 @@ inline Column learn_column(const std::vector<Counted>& values) {
   Wide sum;  // of z less the lowest one
   std::uint64_t whole = 0;
   for (const Counted& each : values) {
-    sum += multiply(static_cast<std::uint64_t>(std::int64_t{placer.place(each.value)} -
-                                               column.grid.low),
-                    each.weight);
+    sum += multiply(
+        static_cast<std::uint64_t>(std::int64_t{placer.place(each.value)} - column.grid.low),
+        each.weight);
     whole += each.weight;
   }
   const std::uint64_t mean = divide(sum + sum + Wide{whole, 0}, 2 * whole);
@@ -170,29 +171,30 @@ class TableEncoder {
 
   template <class GetColumn>
   void run_columns(std::int64_t n_threads, const Poll& poll, const GetColumn& get_column) {
-    run_tasks(
-        (n_columns_ + few - 1) / few, n_threads,
-        [&](std::int64_t task, const StopFlag& stop) {
-          const std::int64_t first = task * few, last = std::min(n_columns_, first + few);
-          std::vector<double> x((last - first) * n_rows_);
-          for (std::int64_t i = 0; i < n_rows_; ++i)
-            for (std::int64_t j = first; j < last; ++j)
-              x[(j - first) * n_rows_ + i] = static_cast<double>(value_[i * n_columns_ + j]);
-          ValueCounter counter;
-          for (std::int64_t j = first; j < last; ++j) {
-            check_stop(stop);
-            const double* values = x.data() + (j - first) * n_rows_;
-            write(values, j, get_column(values, j, counter));
-          }
-        },
-        poll);
+    run_tasks((n_columns_ + few - 1) / few, n_threads,
+              [&](std::int64_t task, const StopFlag& stop) {
+                const std::int64_t first = task * few, last = std::min(n_columns_, first + few);
+                std::vector<double> x((last - first) * n_rows_);
+                for (std::int64_t i = 0; i < n_rows_ && !stop; ++i)
+                  for (std::int64_t j = first; j < last; ++j)
+                    x[(j - first) * n_rows_ + i] = static_cast<double>(value_[i * n_columns_ + j]);
+                ValueCounter counter(stop);
+                for (std::int64_t j = first; j < last; ++j) {
+                  check_stop(stop);
+                  const double* values = x.data() + (j - first) * n_rows_;
+                  write(values, j, get_column(values, j, counter), stop);
+                }
+              },
+              poll);
   }
 
-  void write(const double* x, std::int64_t j, const Column& column) {
+  void write(const double* x, std::int64_t j, const Column& column, const StopFlag& stop) {
     const ColumnEncoder encoder(column);
-    for (std::int64_t i = 0; i < n_rows_; ++i) rows_.bin[i * n_columns_ + j] = encoder.bin(x[i]);
+    for (std::int64_t i = 0; i < n_rows_ && !stop; ++i)
+      rows_.bin[i * n_columns_ + j] = encoder.bin(x[i]);
     if (!wants_z_) return;
-    for (std::int64_t i = 0; i < n_rows_; ++i) rows_.z[i * n_columns_ + j] = encoder.place(x[i]);
+    for (std::int64_t i = 0; i < n_rows_ && !stop; ++i)
+      rows_.z[i * n_columns_ + j] = encoder.place(x[i]);
   }
 
   const T* value_;
@@ -231,22 +233,21 @@ inline std::vector<Column> learn_columns(const Entries& entries, const std::int6
   }
   std::vector<Column> columns(d);
   constexpr std::int64_t few = 64;
-  run_tasks(
-      (d + few - 1) / few, n_threads,
-      [&](std::int64_t task, const StopFlag& stop) {
-        check_stop(stop);
-        ValueCounter counter;
-        for (std::int64_t j = task * few; j < std::min(d, (task + 1) * few); ++j) {
-          const std::int64_t* own = weight ? weight_of.data() + start[j] : nullptr;
-          const std::int64_t size = start[j + 1] - start[j];
-          std::vector<Counted> values = counter.run(value.data() + start[j], own, size);
-          std::uint64_t stored = 0;
-          for (const Counted& each : values) stored += each.weight;
-          add_zeros(values, whole - stored);
-          columns[j] = learn_column(values);
-        }
-      },
-      poll);
+  run_tasks((d + few - 1) / few, n_threads,
+            [&](std::int64_t task, const StopFlag& stop) {
+              check_stop(stop);
+              ValueCounter counter(stop);
+              for (std::int64_t j = task * few; j < std::min(d, (task + 1) * few); ++j) {
+                const std::int64_t* own = weight ? weight_of.data() + start[j] : nullptr;
+                const std::int64_t size = start[j + 1] - start[j];
+                std::vector<Counted> values = counter.run(value.data() + start[j], own, size);
+                std::uint64_t stored = 0;
+                for (const Counted& each : values) stored += each.weight;
+                add_zeros(values, whole - stored);
+                columns[j] = learn_column(values);
+              }
+            },
+            poll);
   return columns;
 }
 

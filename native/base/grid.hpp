@@ -60,7 +60,8 @@ class GridSums {
     const std::uint64_t middle = divide(first_ + first_ + Wide{weight_, 0}, 2 * weight_);
     const auto shift = static_cast<double>(
         static_cast<std::int64_t>(first_.low - middle * weight_));  // below the weight
-    const Wide cross = multiply(first_, 2 * middle), tail = multiply(multiply(middle, middle), weight_);
+    const Wide cross = multiply(first_, 2 * middle),
+               tail = multiply(multiply(middle, middle), weight_);
     const double square = (second_ - cross + tail).to_double();
     const auto n = static_cast<double>(weight_);
     return (square - shift * shift / n) / n;

@@ -53,9 +53,12 @@ run_avx512(Loop loop) {
 template <class Loop>
 void run_wide(Loop loop) {
   switch (instructions()) {
-    case Instructions::avx512: return run_avx512(loop);
-    case Instructions::avx2: return run_avx2(loop);
-    default: return loop();
+    case Instructions::avx512:
+      return run_avx512(loop);
+    case Instructions::avx2:
+      return run_avx2(loop);
+    default:
+      return loop();
   }
 }
 #else

@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "old/stop.hpp"
+
 namespace lhtree::base {
 
 /// Bits whose order as integers is that of the numbers; both zeros have the same.
@@ -20,8 +22,10 @@ inline double from_key(std::uint64_t key) {
   return std::bit_cast<double>(key >> 63 ? key & ~(std::uint64_t{1} << 63) : ~key);
 }
 
-/// Sort keys; `spare` is as long. Passes whose digit is the same for all are left out.
-inline void sort_keys(std::vector<std::uint64_t>& key, std::vector<std::uint64_t>& spare) {
+/// Sort keys; `spare` is as long; ends early once `stop` is set. Passes whose digit is the same for
+/// all are left out.
+inline void sort_keys(std::vector<std::uint64_t>& key, std::vector<std::uint64_t>& spare,
+                      const StopFlag& stop) {
   constexpr int bits = 11, n_digits = (64 + bits - 1) / bits, n_slots = 1 << bits;
   spare.resize(key.size());
   std::vector<std::array<std::uint32_t, n_slots>> count(n_digits);
@@ -29,7 +33,7 @@ inline void sort_keys(std::vector<std::uint64_t>& key, std::vector<std::uint64_t
   for (const std::uint64_t value : key)
     for (int digit = 0; digit < n_digits; ++digit)
       ++count[digit][value >> (digit * bits) & (n_slots - 1)];
-  for (int digit = 0; digit < n_digits; ++digit) {
+  for (int digit = 0; digit < n_digits && !stop; ++digit) {
     auto& place = count[digit];
     const int shift = digit * bits;
     if (key.empty() || place[key[0] >> shift & (n_slots - 1)] == key.size()) continue;

@@ -37,7 +37,7 @@ struct Layout {
 struct DenseTable {
   const Layout& layout;
   std::int64_t n_rows = 0;
-  const std::uint8_t* bins = nullptr;  // [n_rows, n_columns]
+  const std::uint8_t* bins = nullptr;    // [n_rows, n_columns]
   const std::int32_t* values = nullptr;  // on the grid; null if there are no hyperplanes
 
   const std::uint8_t* bins_of(std::int64_t row) const { return bins + row * layout.n_columns(); }
@@ -94,14 +94,14 @@ struct SparseTable {
 
 /// What all tables offer.
 template <class T>
-concept EncodedTable = requires(const T& table, std::int64_t i, const std::int32_t* columns,
-                                std::int32_t* result) {
-  { table.layout } -> std::convertible_to<const Layout&>;
-  { table.n_rows } -> std::convertible_to<std::int64_t>;
-  { table.bin(i, i) } -> std::same_as<std::uint8_t>;
-  table.gather(i, columns, i, result);
-  table.prefetch_bins(i);
-  table.prefetch_values(i);
-};
+concept EncodedTable =
+    requires(const T& table, std::int64_t i, const std::int32_t* columns, std::int32_t* result) {
+      { table.layout } -> std::convertible_to<const Layout&>;
+      { table.n_rows } -> std::convertible_to<std::int64_t>;
+      { table.bin(i, i) } -> std::same_as<std::uint8_t>;
+      table.gather(i, columns, i, result);
+      table.prefetch_bins(i);
+      table.prefetch_values(i);
+    };
 
 }  // namespace lhtree::base

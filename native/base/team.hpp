@@ -17,8 +17,7 @@ class Team {
  public:
   explicit Team(std::int64_t n_threads) {
     try {
-      for (std::int64_t k = 1; k < n_threads; ++k)
-        helpers_.emplace_back([this] { help(); });
+      for (std::int64_t k = 1; k < n_threads; ++k) helpers_.emplace_back([this] { help(); });
     } catch (...) {  // the system refuses a thread: go on with those that started
     }
   }

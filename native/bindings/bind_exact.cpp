@@ -58,8 +58,8 @@ std::vector<base::Column> read_columns(nb::handle object) {
   const auto threshold = get_array<double>(object, "threshold");
   const auto start = get_array<std::int64_t>(object, "threshold_start");
   const std::size_t n = n_codes.size();
-  for (const std::size_t size : {power.size(), origin.size(), low.size(), high.size(),
-                                 fill.size(), has_gaps.size()})
+  for (const std::size_t size :
+       {power.size(), origin.size(), low.size(), high.size(), fill.size(), has_gaps.size()})
     demand(size == n, "the arrays of columns must have one entry per column");
   check_starts(start, n, threshold.size(), "threshold_start must rise to the last threshold");
   std::vector<base::Column> columns(n);
@@ -80,8 +80,7 @@ std::vector<base::Column> read_columns(nb::handle object) {
 
 using Encoded = std::pair<Output<std::uint8_t, 2>, std::optional<Output<std::int32_t, 2>>>;
 
-Encoded to_arrays(base::EncodedRows rows, std::size_t n_rows, std::size_t n_columns,
-                  bool wants_z) {
+Encoded to_arrays(base::EncodedRows rows, std::size_t n_rows, std::size_t n_columns, bool wants_z) {
   std::optional<Output<std::int32_t, 2>> z;
   if (wants_z) z = to_numpy<std::int32_t, 2>(std::move(rows.z), {n_rows, n_columns});
   return {to_numpy<std::uint8_t, 2>(std::move(rows.bin), {n_rows, n_columns}), std::move(z)};
@@ -189,8 +188,7 @@ base::Layout make_layout(const std::vector<base::Column>& columns) {
   std::vector<base::ColumnInfo> info;
   for (const base::Column& each : columns) {
     const base::ColumnEncoder encoder(each);
-    info.push_back(
-        {each.n_bins(), each.is_category(), each.has_gaps, each.fill, encoder.bin(0.0)});
+    info.push_back({each.n_bins(), each.is_category(), each.has_gaps, each.fill, encoder.bin(0.0)});
   }
   return base::Layout(std::move(info));
 }
@@ -230,8 +228,12 @@ struct RowArrays {
     if constexpr (std::is_same_v<Table, base::DenseTable>)
       return {layout, n_rows(), dense_bin->data(), dense_z ? dense_z->data() : nullptr};
     else
-      return {layout,           n_rows(), entry_start->data(), entry_column->data(),
-              entry_bin->data(), entry_z ? entry_z->data() : nullptr};
+      return {layout,
+              n_rows(),
+              entry_start->data(),
+              entry_column->data(),
+              entry_bin->data(),
+              entry_z ? entry_z->data() : nullptr};
   }
 
  private:
@@ -245,8 +247,7 @@ struct RowArrays {
         demand(dense_bin->data()[i * d + j] <= layout.column[j].n_bins, "a bin is out of range");
     if (!needs_z) return;
     dense_z = get_array<std::int32_t, 2>(object, "z");
-    demand(dense_z->shape(0) == y.size() && dense_z->shape(1) == d,
-           "z must have the shape of bin");
+    demand(dense_z->shape(0) == y.size() && dense_z->shape(1) == d, "z must have the shape of bin");
   }
 
   void read_sparse(nb::handle object, const base::Layout& layout, bool needs_z) {
@@ -310,9 +311,8 @@ nb::dict to_dict(model::Ensemble trees) {
 
 template <class Loss, class Row, class Table>
 grow::Boosted boost_rows(const std::vector<base::Column>& columns, const base::Layout& layout,
-                         RowArrays& training, RowArrays& held_out,
-                         const grow::BoostingPlan& plan, std::int64_t n_threads,
-                         const Poll& poll) {
+                         RowArrays& training, RowArrays& held_out, const grow::BoostingPlan& plan,
+                         std::int64_t n_threads, const Poll& poll) {
   grow::Boosted result;
   run_tasks(
       1, 1,
@@ -320,8 +320,8 @@ grow::Boosted boost_rows(const std::vector<base::Column>& columns, const base::L
         base::Team team(n_threads);
         const Table table = training.table<Table>(layout), other = held_out.table<Table>(layout);
         grow::Booster<Loss, Row, Table> booster(columns, table, training.rows(), other,
-                                                held_out.rows(), plan, team);
-        result = booster.run(stop);
+                                                held_out.rows(), plan, team, stop);
+        result = booster.run();
       },
       poll);
   return result;
@@ -413,9 +413,9 @@ struct EnsembleArrays {
   void check(const std::vector<base::Column>& columns) const {
     const auto n_nodes = left.size();
     demand(tree_start.size() > 0 && tree_start(0) == 0, "tree_start must begin with 0");
-    check_starts(tree_start, tree_start.size() - 1, n_nodes, "tree_start must end at the last node");
-    for (const std::size_t size :
-         {column.size(), value.size(), weight.size(), missing_left.size()})
+    check_starts(tree_start, tree_start.size() - 1, n_nodes,
+                 "tree_start must end at the last node");
+    for (const std::size_t size : {column.size(), value.size(), weight.size(), missing_left.size()})
       demand(size == n_nodes, "the arrays of nodes must have one entry per node");
     std::size_t n_numbers = 0, n_categories = 0, n_planes = 0;
     for (std::size_t tree = 0; tree + 1 < tree_start.size(); ++tree) {
@@ -425,7 +425,8 @@ struct EnsembleArrays {
       for (std::int64_t k = 0; k < n; ++k) {
         const std::int64_t node = tree_start(tree) + k, child = left(node), j = column(node);
         if (child < 0) continue;
-        demand(child == next && child + 1 < n && child > k, "the nodes of a tree must be numbered breadth-first");
+        demand(child == next && child + 1 < n && child > k,
+               "the nodes of a tree must be numbered breadth-first");
         next += 2;
         demand(j < static_cast<std::int64_t>(columns.size()), "a split has an unknown column");
         if (j < 0)
@@ -481,18 +482,16 @@ void walk_rows(const Input<T, 2>& X, nb::handle ensemble, nb::handle columns_obj
   const Poll poll = make_poll(nb::none());
   nb::gil_scoped_release unlocked;
   const predict::Walker<T> walker(arrays.view(),
-                                  reinterpret_cast<const predict::Step*>(steps.data()),
-                                  used.data(), static_cast<std::int64_t>(used.size()),
-                                  position.data(), columns);
+                                  reinterpret_cast<const predict::Step*>(steps.data()), used.data(),
+                                  static_cast<std::int64_t>(used.size()), position.data(), columns);
   const auto n = static_cast<std::int64_t>(X.shape(0));
   constexpr std::int64_t block = predict::Walker<T>::rows_at_once;
   if (n <= block) return walker.run(X.data(), 0, n, visit);
-  run_tasks(
-      (n + block - 1) / block, n_threads,
-      [&](std::int64_t k, const StopFlag&) {
-        walker.run(X.data(), k * block, std::min(n, (k + 1) * block), visit);
-      },
-      poll);
+  run_tasks((n + block - 1) / block, n_threads,
+            [&](std::int64_t k, const StopFlag&) {
+              walker.run(X.data(), k * block, std::min(n, (k + 1) * block), visit);
+            },
+            poll);
 }
 
 /// Sums of what the leaves of each row add, for each of `n_outputs`: tree k adds to k % n_outputs.
@@ -528,8 +527,8 @@ Output<std::int64_t, 2> find_leaves(const Input<T, 2>& X, nb::handle ensemble, n
 }  // namespace
 
 void bind_exact(nb::module_& m) {
-  m.def("learn_columns", &learn_columns<double>, "X"_a.noconvert(), "weight"_a.none(),
-        "n_codes"_a, "wants_z"_a, "n_threads"_a);
+  m.def("learn_columns", &learn_columns<double>, "X"_a.noconvert(), "weight"_a.none(), "n_codes"_a,
+        "wants_z"_a, "n_threads"_a);
   m.def("learn_columns", &learn_columns<float>, "X"_a.noconvert(), "weight"_a.none(), "n_codes"_a,
         "wants_z"_a, "n_threads"_a);
   m.def("encode_rows", &encode_rows<double>, "X"_a.noconvert(), "columns"_a, "wants_z"_a,
@@ -543,10 +542,10 @@ void bind_exact(nb::module_& m) {
   m.def("compute_log", [](double x) { return base::log(x); }, "x"_a);
   m.def("compute_exp", [](double x) { return base::exp(x); }, "x"_a);
   m.def("prepare_ensemble", &prepare_ensemble, "ensemble"_a, "columns"_a);
-  m.def("sum_trees", &sum_trees<double>, "X"_a.noconvert(), "ensemble"_a, "columns"_a,
-        "prepared"_a, "n_outputs"_a, "n_threads"_a);
-  m.def("sum_trees", &sum_trees<float>, "X"_a.noconvert(), "ensemble"_a, "columns"_a,
-        "prepared"_a, "n_outputs"_a, "n_threads"_a);
+  m.def("sum_trees", &sum_trees<double>, "X"_a.noconvert(), "ensemble"_a, "columns"_a, "prepared"_a,
+        "n_outputs"_a, "n_threads"_a);
+  m.def("sum_trees", &sum_trees<float>, "X"_a.noconvert(), "ensemble"_a, "columns"_a, "prepared"_a,
+        "n_outputs"_a, "n_threads"_a);
   m.def("find_leaves", &find_leaves<double>, "X"_a.noconvert(), "ensemble"_a, "columns"_a,
         "prepared"_a, "n_threads"_a);
   m.def("find_leaves", &find_leaves<float>, "X"_a.noconvert(), "ensemble"_a, "columns"_a,

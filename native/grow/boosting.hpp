@@ -31,9 +31,9 @@ struct BoostingPlan {
   std::int64_t patience = 0;  // rounds without a lower validation loss; 0: never stop early
   double learning_rate = 0.1;
   double l2_regularization = 0.0;
-  double min_hessian = 1.0;        // of a leaf
-  std::int64_t min_weight = 0;     // of a leaf, in units of row weights
-  double unit_weight = 1.0;        // what a row of weight one weighs
+  double min_hessian = 1.0;     // of a leaf
+  std::int64_t min_weight = 0;  // of a leaf, in units of row weights
+  double unit_weight = 1.0;     // what a row of weight one weighs
   std::uint64_t seed = 0;
   TreeSize size;
   split::HyperplaneSettings hyperplanes;
@@ -53,7 +53,7 @@ class Booster {
 
   Booster(const std::vector<base::Column>& columns, const Table& table, const Rows& rows,
           const Table& held_out, const Rows& held_out_rows, const BoostingPlan& plan,
-          base::Team& team)
+          base::Team& team, const StopFlag& stop)
       : columns_(columns),
         table_(table),
         held_out_(held_out),
@@ -62,20 +62,20 @@ class Booster {
         plan_(plan),
         ridge_(plan.l2_regularization * Loss::hessian_unit * plan.unit_weight),
         team_(team),
-        grower_(table, make_settings(plan, ridge_), team) {
+        grower_(table, make_settings(plan, ridge_), team, stop) {
     gradients_.row.resize(rows.n);
     all_.resize(rows.n);
     std::iota(all_.begin(), all_.end(), 0u);
   }
 
   /// Add rounds; with patience, keep those up to the lowest validation loss.
-  Boosted run(const StopFlag& stop) {
+  Boosted run() {
     Boosted result;
     note_losses(result);
     double lowest = result.validation_loss.back();
     std::int64_t best = 0;  // rounds at the lowest validation loss
     for (std::int64_t round = 0; round < plan_.n_rounds; ++round) {
-      add_tree(round, result.trees, stop);
+      add_tree(round, result.trees);
       note_losses(result);
       if (result.validation_loss.back() < lowest) {
         lowest = result.validation_loss.back();
@@ -103,7 +103,7 @@ class Booster {
     result.validation_loss.push_back(sum_losses<Loss>(held_out_rows_, team_).to_double());
   }
 
-  void add_tree(std::int64_t round, model::Ensemble& trees, const StopFlag& stop) {
+  void add_tree(std::int64_t round, model::Ensemble& trees) {
     Loss::compute(rows_, team_, gradients_);
     std::vector<Sums> parts(count_parts(rows_.n));
     visit_parts(team_, rows_.n, [&](std::int64_t begin, std::int64_t end, std::int64_t part) {
@@ -113,7 +113,7 @@ class Booster {
     for (const Sums& each : parts) whole += each;
     const std::uint64_t key =
         hash64(plan_.seed, static_cast<std::uint64_t>(plan_.first_round + round));
-    const auto& nodes = grower_.grow(all_, gradients_.row.data(), whole, key, stop);
+    const auto& nodes = grower_.grow(all_, gradients_.row.data(), whole, key);
     const double factor = plan_.learning_rate * gradients_.factor;
     const auto get_value = [&](const Node<Sums>& node) {
       return compute_leaf_value(node.sums, factor, ridge_);
@@ -121,14 +121,18 @@ class Booster {
     for (const Node<Sums>& node : nodes) {
       if (node.left >= 0) continue;
       const std::int32_t value = get_value(node);
-      for (std::int64_t i = node.begin; i < node.end; ++i)
-        rows_.score[grower_.rows()[i]] += value;
+      for (std::int64_t i = node.begin; i < node.end; ++i) rows_.score[grower_.rows()[i]] += value;
     }
     add_to_held_out(nodes, get_value);
-    trees.append(nodes, columns_, get_value, [&](const Node<Sums>& node) {
+    const auto get_weight = [](const Node<Sums>& node) {
       if constexpr (Row::has_weight) return node.sums.w;
       return node.n_rows();
-    });
+    };
+    const split::Limits limits = make_settings(plan_, ridge_).limits;
+    const auto get_gain = [&](const Node<Sums>& node) {
+      return node.split.score - split::compute_score(node.sums, limits);
+    };
+    trees.append(nodes, columns_, get_value, get_weight, get_gain);
   }
 
   template <class GetValue>
@@ -139,8 +143,7 @@ class Booster {
     visit_parts(team_, held_out_rows_.n, [&](std::int64_t begin, std::int64_t end, std::int64_t) {
       for (std::int64_t i = begin; i < end; ++i) {
         std::int64_t k = 0;
-        while (nodes[k].left >= 0)
-          k = nodes[k].left + !nodes[k].split.goes_left(held_out_, i);
+        while (nodes[k].left >= 0) k = nodes[k].left + !nodes[k].split.goes_left(held_out_, i);
         held_out_rows_.score[i] += value[k];
       }
     });

@@ -76,11 +76,10 @@ struct SquaredLoss {
   }
 
   /// The losses of the rows from `begin` to `end`.
-  static void measure(const Rows& rows, std::int64_t begin, std::int64_t end,
-                      std::uint64_t* loss) {
+  static void measure(const Rows& rows, std::int64_t begin, std::int64_t end, std::uint64_t* loss) {
     for (std::int64_t i = begin; i < end; ++i) {
-      const auto r = static_cast<std::uint64_t>(
-          std::min(std::abs(rows.score[i] - rows.y[i]), most_residual));
+      const auto r =
+          static_cast<std::uint64_t>(std::min(std::abs(rows.score[i] - rows.y[i]), most_residual));
       loss[i - begin] = r * r;
     }
   }
@@ -118,8 +117,7 @@ struct LogisticLoss {
   }
 
   /// The losses of the rows from `begin` to `end`, in units of 2**-24.
-  static void measure(const Rows& rows, std::int64_t begin, std::int64_t end,
-                      std::uint64_t* loss) {
+  static void measure(const Rows& rows, std::int64_t begin, std::int64_t end, std::uint64_t* loss) {
     const std::int64_t n = end - begin;
     const std::int64_t* score = rows.score + begin;
     const std::int32_t* y = rows.y + begin;

@@ -41,7 +41,8 @@ struct Node {
   std::int64_t depth = 0;
   std::uint64_t key = 0;  // of its draws
   split::Split<Sums> split;
-  double gain = 0.0;
+  double rank = 0.0;            // gain of its best split by a single column
+  bool is_tried = false;        // whether hyperplanes were tried
   std::int64_t left = -1;       // number of the left child, the right one follows; -1: a leaf
   std::int64_t histogram = -1;  // its position in the pool, while the node is open
 
@@ -57,8 +58,8 @@ class HistogramPool {
   HistogramPool(std::int64_t n_places, std::int64_t most_bytes)
       : n_places_(n_places),
         most_(std::max<std::int64_t>(
-            2, most_bytes / (n_places * static_cast<std::int64_t>(
-                                            sizeof(typename Histogram::value_type))))) {}
+            2, most_bytes / (n_places *
+                             static_cast<std::int64_t>(sizeof(typename Histogram::value_type))))) {}
 
   Histogram& operator[](std::int64_t number) { return pool_[number]; }
   bool is_exhausted() const {
@@ -94,19 +95,23 @@ class TreeGrower {
   using Sums = typename Row::Sums;
   using Histogram = stats::Histogram<Row>;
 
-  TreeGrower(const Table& table, const TreeSettings& settings, base::Team& team)
+  /// What `grow` throws once `stop` is set leaves nothing behind that counts.
+  TreeGrower(const Table& table, const TreeSettings& settings, base::Team& team,
+             const StopFlag& stop)
       : table_(table),
         settings_(settings),
         team_(team),
-        pool_(table.layout.n_places(), std::max(least_pool, table.n_rows * table.layout.n_columns() / 8)) {
+        stop_(stop),
+        pool_(table.layout.n_places(),
+              std::max(least_pool, table.n_rows * table.layout.n_columns() / 8)) {
     workers_.reserve(team.size());
-    for (std::int64_t k = 0; k < team.size(); ++k) workers_.emplace_back(table, settings);
+    for (std::int64_t k = 0; k < team.size(); ++k) workers_.emplace_back(table, settings, stop);
     spare_.resize(table.n_rows);
   }
 
   /// Grow a tree from the rows listed, whose sum is `whole`; the nodes stay until the next.
   const std::vector<Node<Sums>>& grow(const std::vector<std::uint32_t>& rows, const Row* gradient,
-                                      const Sums& whole, std::uint64_t key, const StopFlag& stop) {
+                                      const Sums& whole, std::uint64_t key) {
     gradient_ = gradient;
     row_ = rows;
     pool_.give_all();
@@ -119,11 +124,12 @@ class TreeGrower {
       choose_splits({0, -1, false});
     }
     for (std::int64_t n_leaves = 1; n_leaves < settings_.size.max_leaf_nodes; ++n_leaves) {
-      check_stop(stop);
+      check_stop(stop_);
       const std::int64_t next = select_next();
       if (next < 0) break;
       divide(next, n_leaves + 1 < settings_.size.max_leaf_nodes);
     }
+    check_stop(stop_);
     return node_;
   }
 
@@ -135,10 +141,10 @@ class TreeGrower {
 
   /// What a thread needs.
   struct Worker {
-    Worker(const Table& table, const TreeSettings& settings)
-        : builder(table),
+    Worker(const Table& table, const TreeSettings& settings, const StopFlag& stop)
+        : builder(table, stop),
           columns(table.layout, settings.limits, settings.hessian_of_row),
-          hyperplanes(table, settings.limits, settings.hyperplanes) {}
+          hyperplanes(table, settings.limits, settings.hyperplanes, stop) {}
     stats::HistogramBuilder<Row, Table> builder;
     split::ColumnSearch<Sums> columns;
     split::HyperplaneSearch<Row, Table> hyperplanes;
@@ -146,9 +152,9 @@ class TreeGrower {
 
   /// Nodes whose splits are chosen together: one, or two siblings.
   struct Pair {
-    std::int64_t built;        // the node whose histogram is summed
-    std::int64_t other;        // its sibling, -1 if there is none
-    bool is_subtracted;        // the sibling has the histogram of their parent: subtract
+    std::int64_t built;  // the node whose histogram is summed
+    std::int64_t other;  // its sibling, -1 if there is none
+    bool is_subtracted;  // the sibling has the histogram of their parent: subtract
   };
 
   bool may_split(const Node<Sums>& node) const {
@@ -160,9 +166,8 @@ class TreeGrower {
     const std::int64_t n_columns = table_.layout.n_columns();
     const std::int64_t n_rows = node_[pair.built].n_rows();
     const bool is_small = n_rows * n_columns < small_step;
-    const std::int64_t n_wanted =
-        std::max((n_columns + columns_at_once - 1) / columns_at_once,
-                 is_small ? 1 : std::min(n_columns, team_.size()));
+    const std::int64_t n_wanted = std::max((n_columns + columns_at_once - 1) / columns_at_once,
+                                           is_small ? 1 : std::min(n_columns, team_.size()));
     std::vector<split::Split<Sums>> best(2 * n_wanted);
     for (split::Split<Sums>& each : best) each.score = 0.0;
     const auto step = [&](std::int64_t part, Worker& worker) {
@@ -178,12 +183,15 @@ class TreeGrower {
         if (best[2 * part + side].score > node_[number].split.score)
           node_[number].split = std::move(best[2 * part + side]);
     }
-    if (settings_.hyperplanes.n_hyperplanes > 0) try_hyperplanes(pair);
+    std::vector<std::int64_t> without;  // those that no single column divides
+    for (const std::int64_t number : {pair.built, pair.other})
+      if (number >= 0 && !node_[number].split.is_found()) without.push_back(number);
+    try_hyperplanes(without);
     for (const std::int64_t number : {pair.built, pair.other}) {
       if (number < 0) continue;
       Node<Sums>& node = node_[number];
       if (node.split.is_found())
-        node.gain = node.split.score - split::compute_score(node.sums, settings_.limits);
+        node.rank = node.split.score - split::compute_score(node.sums, settings_.limits);
       else
         pool_.give(node.histogram);
     }
@@ -214,23 +222,39 @@ class TreeGrower {
   }
 
   void build(const Node<Sums>& node, std::int64_t first, std::int64_t last, Worker& worker) {
-    worker.builder.build(row_.data() + node.begin, node.n_rows(), gradient_, node.sums, first,
-                         last, pool_[node.histogram]);
+    worker.builder.build(row_.data() + node.begin, node.n_rows(), gradient_, node.sums, first, last,
+                         pool_[node.histogram]);
   }
 
   /// Replace the splits of nodes by hyperplanes of larger scores.
-  void try_hyperplanes(const Pair& pair) {
-    const std::int64_t numbers[] = {pair.built, pair.other};
-    run_steps(pair.other < 0 ? 1 : 2, [&](std::int64_t k, Worker& worker) {
+  void try_hyperplanes(const std::vector<std::int64_t>& numbers) {
+    if (settings_.hyperplanes.n_hyperplanes == 0) return;
+    run_steps(static_cast<std::int64_t>(numbers.size()), [&](std::int64_t k, Worker& worker) {
       Node<Sums>& node = node_[numbers[k]];
       split::Split<Sums> best = node.split;
       if (!best.is_found())
         best.score = split::raise(split::compute_score(node.sums, settings_.limits));
       worker.hyperplanes.run(row_.data() + node.begin, node.n_rows(), gradient_, node.sums,
                              node.key, best);
-      if (best.hyperplane.is_empty()) return;
-      node.split = std::move(best);
+      node.is_tried = true;
+      if (!best.hyperplane.is_empty()) node.split = std::move(best);
     });
+  }
+
+  /// Try the hyperplanes of a node that is to be divided; helpers those of the nodes that are
+  /// likely to follow, which changes no result.
+  void finish_split(std::int64_t number) {
+    if (node_[number].is_tried) return;
+    std::vector<std::int64_t> open;
+    for (std::size_t k = 0; k < node_.size() && team_.size() > 1; ++k)
+      if (node_[k].is_open() && !node_[k].is_tried && static_cast<std::int64_t>(k) != number)
+        open.push_back(static_cast<std::int64_t>(k));
+    const auto n = std::min<std::int64_t>(open.size(), team_.size() - 1);
+    std::partial_sort(open.begin(), open.begin() + n, open.end(),
+                      [&](auto a, auto b) { return node_[a].rank > node_[b].rank; });
+    open.resize(n);
+    open.insert(open.begin(), number);
+    try_hyperplanes(open);
   }
 
   /// Run step(i, worker) for i = 0 ... n - 1.
@@ -245,11 +269,11 @@ class TreeGrower {
     });
   }
 
-  /// The open node of largest gain, the oldest of equal ones; -1 if there is none.
+  /// The open node of largest rank, the oldest of equal ones; -1 if there is none.
   std::int64_t select_next() const {
     std::int64_t best = -1;
     for (std::size_t k = 0; k < node_.size(); ++k)
-      if (node_[k].is_open() && (best < 0 || node_[k].gain > node_[best].gain))
+      if (node_[k].is_open() && (best < 0 || node_[k].rank > node_[best].rank))
         best = static_cast<std::int64_t>(k);
     return best;
   }
@@ -267,6 +291,7 @@ class TreeGrower {
 
   /// Divide the rows of a node among two children, and choose their splits if there may be more.
   void divide(std::int64_t number, bool goes_on) {
+    finish_split(number);
     const auto first = static_cast<std::int64_t>(node_.size());
     node_[number].left = first;
     const Node<Sums>& parent = node_[number];
@@ -287,12 +312,12 @@ class TreeGrower {
     choose_splits({small, large, is_kept});
   }
 
-  /// A histogram; if there are no more, that of the open node of least gain.
+  /// A histogram; if there are no more, that of the open node of least rank.
   std::int64_t take_histogram() {
     if (pool_.is_exhausted()) {
       Node<Sums>* least = nullptr;
       for (Node<Sums>& node : node_)
-        if (node.is_open() && node.histogram >= 0 && (!least || node.gain < least->gain))
+        if (node.is_open() && node.histogram >= 0 && (!least || node.rank < least->rank))
           least = &node;
       if (least) pool_.give(least->histogram);
     }
@@ -338,6 +363,7 @@ class TreeGrower {
   const Table& table_;
   TreeSettings settings_;
   base::Team& team_;
+  const StopFlag& stop_;
   std::vector<Worker> workers_;
   HistogramPool<Histogram> pool_;
   const Row* gradient_ = nullptr;

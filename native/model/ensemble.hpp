@@ -22,18 +22,17 @@ struct Ensemble {
   std::vector<std::int32_t> value;         // what the node adds to the score
   std::vector<std::int64_t> weight;        // of its rows, in units of row weights
   std::vector<double> gain;
-  std::vector<double> threshold;           // of splits by numbers: x < threshold goes left
-  std::vector<std::uint64_t> codes;        // of splits by categories: four words of bits each
+  std::vector<double> threshold;            // of splits by numbers: x < threshold goes left
+  std::vector<std::uint64_t> codes;         // of splits by categories: four words of bits each
   std::vector<std::int64_t> term_start{0};  // of hyperplanes
   std::vector<std::int32_t> feature, fill;
   std::vector<std::int16_t> coefficient;
   std::vector<std::int64_t> cut;  // of hyperplanes: projections below it go left
 
   /// Append a tree whose nodes are in the order of their growth.
-  template <class Sums, class GetValue, class GetWeight>
-  void append(const std::vector<grow::Node<Sums>>& nodes,
-              const std::vector<base::Column>& columns, const GetValue& get_value,
-              const GetWeight& get_weight) {
+  template <class Sums, class GetValue, class GetWeight, class GetGain>
+  void append(const std::vector<grow::Node<Sums>>& nodes, const std::vector<base::Column>& columns,
+              const GetValue& get_value, const GetWeight& get_weight, const GetGain& get_gain) {
     std::vector<std::int64_t> order{0};
     for (std::size_t k = 0; k < order.size(); ++k) {
       const grow::Node<Sums>& node = nodes[order[k]];
@@ -45,7 +44,7 @@ struct Ensemble {
       append_split(node, columns);
       value.push_back(get_value(node));
       weight.push_back(get_weight(node));
-      gain.push_back(node.left < 0 ? 0.0 : node.gain);
+      gain.push_back(node.left < 0 ? 0.0 : get_gain(node));
     }
     tree_start.push_back(static_cast<std::int64_t>(left.size()));
     size_.push_back({threshold.size(), codes.size(), cut.size()});

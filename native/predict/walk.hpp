@@ -113,8 +113,7 @@ class Walker {
       const std::int64_t n = std::min(rows_at_once, end - begin);
       for (std::int64_t i = 0; i < n; ++i)
         for (std::int64_t k = 0; k < n_used; ++k)
-          z[i * n_used + k] =
-              placers_[k].place(static_cast<double>(X[(begin + i) * d + used_[k]]));
+          z[i * n_used + k] = placers_[k].place(static_cast<double>(X[(begin + i) * d + used_[k]]));
       for (std::int64_t tree = 0; tree < trees_.n_trees; ++tree) {
         const Step* root = steps_ + trees_.tree_start[tree];
         for (std::int64_t i = 0; i < n; ++i)
@@ -129,7 +128,8 @@ class Walker {
     for (;;) {
       const Step step = root[node];
       switch (step.kind()) {
-        case Step::leaf: return node;
+        case Step::leaf:
+          return node;
         case Step::number: {
           const auto value = static_cast<double>(x[step.column()]);
           const bool is_left = std::isnan(value) ? step.missing_left() != 0

@@ -60,8 +60,8 @@ class ColumnSearch {
       order_[n++] = {static_cast<double>(bin[code].g) / (h + smoothing_), code};
     }
     std::sort(order_.begin(), order_.begin() + n);
-    const int b = choose(
-        n - 1, {}, [&](int k) -> const Sums& { return bin[order_[k].second]; }, best.score);
+    const int b =
+        choose(n - 1, {}, [&](int k) -> const Sums& { return bin[order_[k].second]; }, best.score);
     if (b < 0) return;
     best = {score_[b], column, -1, false, {}, {}, 0, {}};
     for (int k = 0; k <= b; ++k) {

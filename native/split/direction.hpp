@@ -62,7 +62,8 @@ class NodeColumns {
     for (std::int64_t k = 0; k < p; ++k) {
       if (kept != k) std::copy_n(z_.data() + k * n, n, z_.data() + kept * n);
       const base::ColumnInfo& column = table.layout.column[columns[k]];
-      if (!write_about_mean(z_.data() + kept * n, short_.data() + kept * n, weight, column)) continue;
+      if (!write_about_mean(z_.data() + kept * n, short_.data() + kept * n, weight, column))
+        continue;
       column_.push_back(columns[k]);
       ++kept;
     }
@@ -178,8 +179,8 @@ class Moments {
         weighted[i] = weight[i] * left[i];
       for (std::int64_t b = 0; b <= a; ++b) {
         const std::int16_t* right = columns.centered(b);
-        const std::int64_t product = weight ? dot(right, weighted.data(), n)
-                                            : dot<2 * direction_bits>(left, right, n);
+        const std::int64_t product =
+            weight ? dot(right, weighted.data(), n) : dot<2 * direction_bits>(left, right, n);
         moment_[a * p_ + b] = moment_[b * p_ + a] = center(product, sum[a], sum[b]);
       }
       const std::int64_t product = weight ? dot(gradient, weighted.data(), n)
@@ -308,8 +309,7 @@ inline Direction compute_direction(const NodeColumns& columns, const Moments& mo
   for (std::size_t a = 0; a < p; ++a) {
     x[a] = moments.with_gradient(first + a) / std[a];
     for (std::size_t b = 0; b < p; ++b)
-      matrix[a * p + b] =
-          a == b ? 1.0 : keep * moments(first + a, first + b) / (std[a] * std[b]);
+      matrix[a * p + b] = a == b ? 1.0 : keep * moments(first + a, first + b) / (std[a] * std[b]);
   }
   if (!solve(matrix, x)) return {};
   for (std::size_t a = 0; a < p; ++a) x[a] = std::ldexp(x[a] / std[a], -columns.shift(first + a));

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "old/random.hpp"
+#include "old/stop.hpp"
 #include "split/projection.hpp"
 
 namespace lhtree::split {
@@ -37,8 +38,10 @@ class HyperplaneSearch {
  public:
   using Sums = typename Row::Sums;
 
-  HyperplaneSearch(const Table& table, const Limits& limits, const HyperplaneSettings& settings)
-      : table_(table), settings_(settings), projections_(limits) {
+  /// A search ends early, with any split, once `stop` is set.
+  HyperplaneSearch(const Table& table, const Limits& limits, const HyperplaneSettings& settings,
+                   const StopFlag& stop)
+      : table_(table), settings_(settings), stop_(stop), projections_(limits) {
     for (std::int64_t j = 0; j < table.layout.n_columns(); ++j)
       if (!table.layout.column[j].is_category) numbers_.push_back(static_cast<std::int32_t>(j));
   }
@@ -49,10 +52,10 @@ class HyperplaneSearch {
     draw_columns(draw_key(key));
     read_gradients(row, n, gradient);
     columns_.gather(table_, row, n, drawn_, weights());
-    if (columns_.size() < 2) return;
+    if (columns_.size() < 2 || stop_) return;
     moments_.measure(columns_, gradient_.data(), weights());
     const bool is_small = weigh(whole, n) <= small_node * settings_.unit_weight;
-    for (std::int64_t k = 0; k < settings_.n_hyperplanes; ++k) {
+    for (std::int64_t k = 0; k < settings_.n_hyperplanes && !stop_; ++k) {
       const Part part(k, columns_.size());
       const Direction direction =
           compute_direction(columns_, moments_, part.first, part.last, settings_.shrinkage);
@@ -97,6 +100,7 @@ class HyperplaneSearch {
 
   const Table& table_;
   HyperplaneSettings settings_;
+  const StopFlag& stop_;
   std::vector<std::int32_t> numbers_, drawn_;
   std::vector<std::pair<std::uint64_t, std::int32_t>> hash_;
   std::vector<std::int16_t> gradient_;

@@ -14,7 +14,7 @@
 namespace lhtree::split {
 
 constexpr std::int64_t small_node = 256;  // rows, by weight, up to which all cuts are looked at
-constexpr int projection_bins = 256;  // for more, over eight standard deviations or more
+constexpr int projection_bins = 256;      // for more, over eight standard deviations or more
 
 /// Looks for the cut of largest gain among the projections of a node.
 template <class Row>

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/table.hpp"
+#include "old/stop.hpp"
 #include "stats/sums.hpp"
 
 namespace lhtree::stats {
@@ -22,7 +23,8 @@ class HistogramBuilder {
  public:
   using Sums = typename Row::Sums;
 
-  explicit HistogramBuilder(const Table& table) : table_(table) {
+  /// Building ends early, with wrong sums, once `stop` is set.
+  HistogramBuilder(const Table& table, const StopFlag& stop) : table_(table), stop_(stop) {
     words_.resize(columns_at_once * stride);
   }
 
@@ -36,7 +38,7 @@ class HistogramBuilder {
     const base::Layout& layout = table_.layout;
     std::fill(result.begin() + layout.start[first], result.begin() + layout.start[last], Sums{});
     if constexpr (std::is_same_v<Table, base::DenseTable>) {
-      for (std::int64_t begin = 0; begin < n; begin += Row::rows_per_word) {
+      for (std::int64_t begin = 0; begin < n && !stop_; begin += Row::rows_per_word) {
         add_rows(row + begin, std::min(Row::rows_per_word, n - begin), gradient, first, last);
         for (std::int64_t j = first; j < last; ++j) empty_words(first, j, result);
       }
@@ -82,17 +84,15 @@ class HistogramBuilder {
   }
 
   /// Sum the stored entries; what is left of the whole is zero.
-  void add_entries(const std::uint32_t* row, std::int64_t n, const Row* gradient,
-                   const Sums& whole, std::int64_t first, std::int64_t last,
-                   Histogram<Row>& result) {
+  void add_entries(const std::uint32_t* row, std::int64_t n, const Row* gradient, const Sums& whole,
+                   std::int64_t first, std::int64_t last, Histogram<Row>& result) {
     const base::Layout& layout = table_.layout;
-    for (std::int64_t i = 0; i < n; ++i) {
+    for (std::int64_t i = 0; i < n && !stop_; ++i) {
       const std::int32_t* end = table_.column + table_.start[row[i] + 1];
       const std::int32_t* entry =
           std::lower_bound(table_.column + table_.start[row[i]], end, first);
       for (; entry != end && *entry < last; ++entry)
-        gradient[row[i]].add_to(
-            result[layout.start[*entry] + table_.bins[entry - table_.column]]);
+        gradient[row[i]].add_to(result[layout.start[*entry] + table_.bins[entry - table_.column]]);
     }
     for (std::int64_t j = first; j < last; ++j) {
       Sums rest = whole;
@@ -102,6 +102,7 @@ class HistogramBuilder {
   }
 
   const Table& table_;
+  const StopFlag& stop_;
   std::vector<Row> words_;
 };
 

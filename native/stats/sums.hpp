@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <limits>
 
 namespace lhtree::stats {
 
@@ -82,7 +81,7 @@ struct PackedRow {
 struct WeightedRow {
   using Sums = TripleSums;
   static constexpr bool has_weight = true;
-  static constexpr std::int64_t rows_per_word = std::numeric_limits<std::int64_t>::max();
+  static constexpr std::int64_t rows_per_word = 1 << 16;  // a word holds more: see weight_bits
 
   std::int64_t g = 0, h = 0, w = 0;
 

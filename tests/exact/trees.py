@@ -45,28 +45,41 @@ class OpenNode:
     depth: int
     key: int  # of its draws
     split: Split | None = None
-    gain: float = 0.0
+    rank: float = 0.0  # gain of its best split by a single column
+    is_tried: bool = False  # whether hyperplanes were tried
     left: int = -1
 
 
-def choose_split(table, node, limits, plan):
-    """Set the best split of a node: single columns first, then hyperplanes."""
+def choose_column_split(table, node, limits, plan):
+    """Set the best split of a node by a single column; if there is none, try hyperplanes.
+
+    The gain of this split is the node's rank among open nodes.
+    """
     if node.depth >= plan.max_depth or plan.max_leaf_nodes < 2:
         return
     least_score = compute_least_score(node.sums, limits)
-    common = table, node.rows, node.key, node.sums, limits
-    node.split = choose_column(*common, plan.max_features, least_score)
+    node.split = choose_column(
+        table, node.rows, node.key, node.sums, limits, plan.max_features, least_score
+    )
+    if node.split is None:
+        try_hyperplanes(table, node, limits, plan)
     if node.split is not None:
-        least_score = node.split.score
-    node.split = choose_oblique(*common, plan, least_score) or node.split
-    if node.split is not None:
-        node.gain = node.split.score - compute_node_score(node.sums, limits)
+        node.rank = node.split.score - compute_node_score(node.sums, limits)
+
+
+def try_hyperplanes(table, node, limits, plan):
+    """Replace the split of a node by a hyperplane of a larger score, if there is one."""
+    has_split = node.split is not None
+    least_score = node.split.score if has_split else compute_least_score(node.sums, limits)
+    found = choose_oblique(table, node.rows, node.key, node.sums, limits, plan, least_score)
+    node.split = found or node.split
+    node.is_tried = True
 
 
 def open_node(table, rows, depth, key, limits, plan):
-    """Return a node with its best split."""
+    """Return a node with its best split by a single column."""
     node = OpenNode(rows, sum_rows(table, rows), depth, key)
-    choose_split(table, node, limits, plan)
+    choose_column_split(table, node, limits, plan)
     return node
 
 
@@ -84,30 +97,32 @@ def goes_left(split, table, rows):
 def grow_tree(table, factor, limits, plan, key):
     """Grow a tree; ``factor`` times the Newton step of a node is its value.
 
-    Of the open nodes, that of largest gain is split, the oldest of equal ones, until there are
-    enough leaves.
+    Of the open nodes, that of the largest rank is split, the oldest of equal ones, until there
+    are enough leaves. Only then hyperplanes compete with its best single column.
     """
     nodes = [open_node(table, np.arange(len(table.z)), 0, key, limits, plan)]
     for _ in range(plan.max_leaf_nodes - 1):
         frontier = [k for k, node in enumerate(nodes) if node.split and node.left < 0]
         if not frontier:
             break
-        node = nodes[max(frontier, key=lambda k: (nodes[k].gain, -k))]
+        node = nodes[max(frontier, key=lambda k: (nodes[k].rank, -k))]
+        if not node.is_tried:
+            try_hyperplanes(table, node, limits, plan)
         is_left = goes_left(node.split, table, node.rows)
         node.left = len(nodes)
         for is_right, side in enumerate((is_left, ~is_left)):
             child_key = make_child_key(node.key, is_right)
             child = open_node(table, node.rows[side], node.depth + 1, child_key, limits, plan)
             nodes.append(child)
-    return number_nodes(nodes, table.columns, factor, limits.ridge)
+    return number_nodes(nodes, table.columns, factor, limits)
 
 
-def number_nodes(nodes, columns, factor, ridge):
+def number_nodes(nodes, columns, factor, limits):
     """Return the nodes of a tree breadth-first."""
     order = [0]
     finished = []
     for k in order:  # which grows on the way
-        node = make_node(nodes[k], columns, factor, ridge)
+        node = make_node(nodes[k], columns, factor, limits)
         if nodes[k].left >= 0:
             node = replace(node, left=len(order))
             order += [nodes[k].left, nodes[k].left + 1]
@@ -115,9 +130,9 @@ def number_nodes(nodes, columns, factor, ridge):
     return finished
 
 
-def make_node(node, columns, factor, ridge):
+def make_node(node, columns, factor, limits):
     """Return a node as it is stored: bins become thresholds."""
-    value = compute_value(node.sums, factor, ridge)
+    value = compute_value(node.sums, factor, limits.ridge)
     common = {"value": value, "weight": node.sums.weight, "rows": node.rows}
     if node.left < 0:
         return Node(**common)
@@ -131,7 +146,7 @@ def make_node(node, columns, factor, ridge):
         threshold=threshold,
         codes=split.codes,
         hyperplane=split.hyperplane,
-        gain=node.gain,
+        gain=split.score - compute_node_score(node.sums, limits),
         **common,
     )
 
