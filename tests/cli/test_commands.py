@@ -493,3 +493,72 @@ def test_a_reader_that_leaves_early_is_not_an_error():
     process.stderr.close()
     assert b"Traceback" not in error
     assert b"Broken" not in error
+
+
+@pytest.fixture
+def boosted(wine, tmp_path):
+    """Return files of a boosted model of two classes and of one of numbers, with their rows."""
+    X = wine.drop(columns=["cultivar", "alcohol"])
+    is_first = np.where(wine["cultivar"] == "class_0", "yes", "no")
+    classifier = lhtree.LHBoostClassifier(n_estimators=7, random_state=0).fit(X, is_first)
+    regressor = lhtree.LHBoostRegressor(n_estimators=7, random_state=0).fit(X, wine["alcohol"])
+    paths = tmp_path / "yes.safetensors", tmp_path / "alcohol.safetensors"
+    for model, path in zip((classifier, regressor), paths, strict=True):
+        lhtree.save(model, path)
+    return paths, X
+
+
+def test_boosted_models_predict(boosted, capsysbinary):
+    paths, X = boosted
+    for path in paths:
+        model = lhtree.load(path)
+        assert run(["predict", str(path), "wine.csv"]) == 0
+        printed = pd.read_csv(io.BytesIO(capsysbinary.readouterr().out))
+        assert_array_equal(printed["prediction"], model.predict(X))
+    assert run(["predict", str(paths[0]), "wine.csv", "--proba"]) == 0
+    printed = pd.read_csv(io.BytesIO(capsysbinary.readouterr().out))
+    wanted = lhtree.load(paths[0]).predict_proba(X)
+    assert_array_equal(printed[["probability_no", "probability_yes"]], wanted)
+    assert run(["predict", str(paths[1]), "wine.csv", "--proba"]) == 2
+    assert b"--proba needs a model of classes" in capsysbinary.readouterr().err
+
+
+def test_info_shows_boosted_models(boosted, capsys):
+    for path, name in zip(boosted[0], ("LHBoostClassifier", "LHBoostRegressor"), strict=True):
+        model = lhtree.load(path)
+        assert run(["info", str(path), "--json"]) == 0
+        facts = json.loads(capsys.readouterr().out)
+        assert facts["model"] == name
+        assert (facts["rounds"], facts["trees"]) == (7, 7)
+        assert facts["leaves"] == model.get_n_leaves()
+        assert len(facts["features"]) == 12
+        assert facts.get("classes") == (["no", "yes"] if name == "LHBoostClassifier" else None)
+        assert set(facts["changed"]) == {"n_estimators", "random_state"}
+        assert run(["info", str(path)]) == 0
+        shown = capsys.readouterr().out
+        assert name in shown
+        assert f"7, {facts['leaves']} leaves" in shown
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "explain MODEL wine.csv",
+        "report MODEL wine.csv --target cultivar -o OUT",
+        "export MODEL --c -o OUT",
+        "export MODEL --onnx -o OUT",
+        "export MODEL --sql wine",
+        "export MODEL --text",
+        "export MODEL --graphviz",
+    ],
+)
+def test_other_commands_refuse_boosted_models(line, boosted, tmp_path, capsys):
+    for path in boosted[0]:
+        out = tmp_path / "out"
+        own = line.replace("MODEL", str(path)).replace("OUT", str(out))
+        assert run(shlex.split(own)) == 1
+        err = capsys.readouterr().err
+        assert err.startswith("lhtree: model must be a fitted LHTClassifier or LHForestClassifier")
+        assert err.count("\n") == 1
+        assert lhtree.load(path).__class__.__name__ in err
+        assert not out.exists()

@@ -8,7 +8,7 @@ import numpy as np
 import typer
 from rich.console import Console
 
-from lhtree.cli.models import ModelFile, iterate_rows, load_model
+from lhtree.cli.models import ModelFile, iterate_rows, load_classifier
 from lhtree.cli.overwrite import keep_inputs
 from lhtree.cli.screen import AsJson, Examples, add_row, get_console, make_table, print_json
 from lhtree.cli.tables import DataFile, DataFormat, Source, ZeroBased
@@ -39,7 +39,7 @@ def explain(
 ) -> None:
     """Show what each feature adds to the vote for a class, and what would flip the prediction."""
     keep_inputs(None, model, data)
-    classifier = load_model(model)
+    classifier = load_classifier(model)
     x = read_row(classifier, Source.parse(data, data_format, zero_based=zero_based), row)
     facts = describe(classifier, x, label)
     facts["row"] = row

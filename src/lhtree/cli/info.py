@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from rich.console import Console
+from sklearn.base import is_classifier
 
 from lhtree.cli.models import ModelFile, load_model
 from lhtree.cli.overwrite import keep_inputs
@@ -29,7 +30,10 @@ def info(model: ModelFile, as_json: AsJson = False) -> None:
 
 
 def describe(model: Any) -> dict[str, Any]:
-    """Return the parameters, classes, size and strongest features of a model."""
+    """Return the parameters, classes, size and strongest features of a model.
+
+    A model of numbers has no classes, only a boosted one has rounds.
+    """
     default = type(model)().get_params()
     all_names = name_features(model)
     feature, own = np.unique(model.column_source_, return_inverse=True)  # those the trees see
@@ -38,8 +42,9 @@ def describe(model: Any) -> dict[str, Any]:
     order = np.argsort(-importance, kind="stable")[:N_STRONGEST]
     return {
         "model": type(model).__name__,
-        "classes": model.classes_.tolist(),
+        **({"classes": model.classes_.tolist()} if is_classifier(model) else {}),
         "features": names,
+        **({"rounds": model.n_iter_} if hasattr(model, "n_iter_") else {}),
         "trees": len(model.trees_),
         "leaves": model.get_n_leaves(),
         "depth": model.get_depth(),
@@ -52,8 +57,11 @@ def describe(model: Any) -> dict[str, Any]:
 def print_facts(facts: dict[str, Any], console: Console) -> None:
     """Print the facts as tables."""
     table = make_table("", facts["model"])
-    add_row(table, "classes", join_few(facts["classes"], 10))
+    if "classes" in facts:
+        add_row(table, "classes", join_few(facts["classes"], 10))
     add_row(table, "features", len(facts["features"]))
+    if "rounds" in facts:
+        add_row(table, "rounds", facts["rounds"])
     add_row(table, "trees", f"{facts['trees']}, {facts['leaves']} leaves, depth {facts['depth']}")
     changed = ", ".join(f"{name}={facts['parameters'][name]!r}" for name in facts["changed"])
     add_row(table, "parameters", changed or "all defaults")

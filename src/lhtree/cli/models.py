@@ -26,6 +26,7 @@ from lhtree.cli.tables import (
     read_frame,
     read_libsvm,
 )
+from lhtree.estimators.lookup import check_model
 
 ModelFile = Annotated[
     Path, typer.Argument(metavar="MODEL", help="Model file of lhtree fit or lhtree.save.")
@@ -35,6 +36,13 @@ ModelFile = Annotated[
 def load_model(path: Path) -> Any:
     """Read a model."""
     return lhtree.load(path)
+
+
+def load_classifier(path: Path) -> Any:
+    """Read a model that can be explained and exported: a tree or a forest."""
+    model = load_model(path)
+    check_model(model)
+    return model
 
 
 def list_columns(model: Any) -> list[str] | None:

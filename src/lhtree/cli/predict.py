@@ -1,4 +1,4 @@
-"""``lhtree predict``: labels and probabilities for a table of any size."""
+"""``lhtree predict``: labels and probabilities, or numbers, for a table of any size."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Annotated, Any, BinaryIO
 
 import pyarrow as pa
 import typer
+from sklearn.base import is_classifier
 
 from lhtree.cli.models import ModelFile, iterate_rows, load_model
 from lhtree.cli.overwrite import keep_inputs
@@ -51,7 +52,7 @@ def predict(
     zero_based: ZeroBased = False,
     as_json: AsJson = False,
 ) -> None:
-    """Predict the class of every row of a table.
+    """Predict the class, or the number, of every row of a table.
 
     The table is read and written in blocks, so it may be larger than memory. Columns are
     matched by name, in any order; columns that the model does not use are ignored.
@@ -61,15 +62,20 @@ def predict(
         raise typer.BadParameter("--json prints a summary; it needs -o for the predictions.")
     source = Source.parse(data, data_format, zero_based=zero_based)
     kind = Format.csv if output is None else choose_format(str(output), None)
-    classifier = load_model(model)
-    blocks = iterate_rows(classifier, source)
+    fitted = load_model(model)
+    if proba and not is_classifier(fitted):
+        raise typer.BadParameter(
+            f"--proba needs a model of classes, but {model} is a {type(fitted).__name__}; "
+            "leave it out."
+        )
+    blocks = iterate_rows(fitted, source)
     first = next(blocks, None)  # a table that does not fit is refused before anything is written
     with opened(output) as file, show_progress("predicting") as progress:
         n_rows = 0
-        with open_writer(file, kind, make_schema(classifier, proba)) as writer:
+        with open_writer(file, kind, make_schema(fitted, proba)) as writer:
             for rows in blocks if first is None else chain([first], blocks):
                 if rows.shape[0]:
-                    writer.write_table(predict_block(classifier, rows, proba))
+                    writer.write_table(predict_block(fitted, rows, proba))
                     n_rows += rows.shape[0]
                     progress.update(progress.task_ids[0], description=f"{n_rows} rows predicted")
     if as_json:
@@ -88,14 +94,16 @@ def opened(output: Path | None) -> Iterator[BinaryIO]:
 
 def make_schema(model: Any, proba: bool) -> pa.Schema:
     """Return the columns of the predictions."""
-    fields = [pa.field("prediction", pa.array(model.classes_.tolist()).type)]
+    is_class = is_classifier(model)
+    kind = pa.array(model.classes_.tolist()).type if is_class else pa.float64()
+    fields = [pa.field("prediction", kind)]
     if proba:
         fields += [pa.field(f"probability_{label}", pa.float64()) for label in model.classes_]
     return pa.schema(fields)
 
 
 def predict_block(model: Any, rows: Any, proba: bool) -> pa.Table:
-    """Return the labels, and optionally the probabilities, of a block of rows."""
+    """Return the predictions, and optionally the probabilities, of a block of rows."""
     columns = [pa.array(model.predict(rows).tolist())]
     if proba:
         probability = model.predict_proba(rows)

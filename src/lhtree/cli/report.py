@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from lhtree.cli.models import ModelFile, load_model, match_labels, read_labelled
+from lhtree.cli.models import ModelFile, load_classifier, match_labels, read_labelled
 from lhtree.cli.overwrite import keep_inputs
 from lhtree.cli.screen import AsJson, Examples, print_json, show_progress
 from lhtree.cli.tables import DataFile, DataFormat, Source, ZeroBased
@@ -36,7 +36,7 @@ def report(
         raise ModuleNotFoundError(
             f'Reports need {error.name}: install with pip install "lhtree[report]".'
         ) from error
-    classifier = load_model(model)
+    classifier = load_classifier(model)
     X, y = read_labelled(
         classifier, Source.parse(data, data_format, zero_based=zero_based), target
     )

@@ -215,6 +215,8 @@ class TreeEstimator(CallbackSupportMixin, BaseEstimator):
             nodes.append(node)
             is_inner = parent[node] >= 0
             row, node = row[is_inner], parent[node[is_inner]]
+        if not rows:  # there is no tree
+            return csr_matrix((len(leaf), 0), dtype=np.int64), start.copy()
         row, node = np.concatenate(rows), np.concatenate(nodes)
         shape = len(leaf), int(start[-1])
         return csr_matrix((np.ones(len(node), dtype=np.int64), (row, node)), shape), start.copy()
@@ -228,7 +230,7 @@ class TreeEstimator(CallbackSupportMixin, BaseEstimator):
             Depth of the deepest tree.
         """
         check_is_fitted(self)
-        return int(self.forest_.compute_depth().max())
+        return int(self.forest_.compute_depth().max(initial=0))
 
     def get_n_leaves(self):
         """Return the number of leaves of all trees.

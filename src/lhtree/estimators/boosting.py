@@ -11,8 +11,8 @@ from scipy.sparse import issparse
 from scipy.special import expit, log_expit
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.model_selection import train_test_split
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils import column_or_1d
+from sklearn.utils.multiclass import check_classification_targets
 
 from lhtree.data import sparse
 from lhtree.data.reading import read_rows

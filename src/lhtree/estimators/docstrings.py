@@ -213,7 +213,6 @@ def describe(**own: str) -> Callable[[type], type]:
     **own : str
         Descriptions that replace the shared ones.
     """
-
     return _describe(PARAMETERS | own, ATTRIBUTES)
 
 

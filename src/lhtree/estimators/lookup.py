@@ -7,17 +7,24 @@ from typing import Any
 import numpy as np
 
 from lhtree.data.validation import join_few
-from lhtree.estimators.base import TreeEstimator
+from lhtree.estimators.boosting import BoostingEstimator
+from lhtree.estimators.classifier import TreeClassifier
 from lhtree.model.forest import Forest
 from lhtree.model.tree import Tree
 
 
 def check_model(model: Any) -> None:
-    """Refuse anything but a fitted classifier of this package."""
-    if not isinstance(model, TreeEstimator):
+    """Refuse anything but a fitted tree or forest of this package."""
+    if not isinstance(model, TreeClassifier):
+        remedy = "of a pipeline, pass the last step and transformed rows"
+        if isinstance(model, BoostingEstimator):
+            remedy = (
+                "boosted models have no explanations, plots, reports and exports yet, so fit one "
+                "of these for them"
+            )
         raise TypeError(
             "model must be a fitted LHTClassifier or LHForestClassifier, got "
-            f"{type(model).__name__}; of a pipeline, pass the last step and transformed rows."
+            f"{type(model).__name__}; {remedy}."
         )
     model.column_names_  # raises NotFittedError  # noqa: B018
 
