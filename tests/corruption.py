@@ -7,7 +7,14 @@ import warnings
 
 import numpy as np
 
-from lhtree import LHForestClassifier, LHTClassifier, load, save
+from lhtree import (
+    LHBoostClassifier,
+    LHBoostRegressor,
+    LHForestClassifier,
+    LHTClassifier,
+    load,
+    save,
+)
 from lhtree.persist import container
 
 WEIRD = (
@@ -36,6 +43,10 @@ def make_models():
         models = [LHTClassifier().fit(X, names), forest.fit(X, y), paper.fit(X, y > 0)]
         X[:, 4], X[::5, 1] = np.round(X[:, 4]), np.nan
         models.append(mixed.fit(X, y > 0))
+    boosted = {"n_estimators": 3, "max_leaf_nodes": 5, "random_state": 0}
+    boosted |= {"categorical_features": [4], "n_hyperplanes": 3}
+    models.append(LHBoostClassifier(**boosted).fit(X, y > 0))
+    models.append(LHBoostRegressor(**boosted, early_stopping=True).fit(X, X[:, 0] + y))
     return models, X[:8]
 
 
@@ -159,13 +170,15 @@ def examine(path, X, is_forged):
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         try:
-            proba = model.predict_proba(X)
+            predicted = model.predict(X)
         except (ValueError, TypeError):  # a parameter such as n_jobs=0
             return "predicted"
-        model.predict(X)
+        if hasattr(model, "predict_proba"):
+            assert model.predict_proba(X).shape == (len(X), len(model.classes_))
         model.apply(X)
         model.decision_path(X)
-    assert proba.shape == (len(X), len(model.classes_))
+    assert predicted.shape == (len(X),)
+    assert all(tree.n_leaves > 0 for tree in model.trees_)
     assert model.get_depth() >= 0
     assert len(model.feature_importances_) == model.n_features_in_
     assert len(model.column_names_) == model.forest_.n_features

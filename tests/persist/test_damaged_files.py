@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import corruption
-from lhtree import LHForestClassifier, LHTClassifier, load, save
+from lhtree import LHBoostClassifier, LHForestClassifier, LHTClassifier, load, save
+from lhtree.persist import container
 
 
 @pytest.fixture
@@ -80,12 +81,12 @@ def test_corrupted_files_are_refused_or_harmless(seed, tmp_path):
 
 
 def set_array(name, **changes):
-    """Return a change of one array of the forest: entry to value."""
+    """Return a change of one array: entry to value."""
 
     def change(header, description, body):
-        entry = header[f"forest.{name}"]
+        entry = header[name if "." in name or name.endswith("_") else f"forest.{name}"]
         begin, end = entry["data_offsets"]
-        kind = {"F64": "<f8", "I64": "<i8", "I32": "<i4", "I8": "i1"}[entry["dtype"]]
+        kind = np.dtype(container.DTYPES[entry["dtype"]]).newbyteorder("<")
         array = np.frombuffer(body[begin:end], kind).copy()
         for place, value in changes.items():
             array[int(place.strip("i_")) * (1, -1)["_" in place]] = value
@@ -199,6 +200,88 @@ def test_a_forged_file_is_refused_by_what_is_wrong(change, words, saved):
         ValueError, match=rf"^{saved.name} cannot be loaded as a model: .*({words}).*\.$"
     ):
         load(saved)
+
+
+@pytest.fixture
+def boosted(path):
+    """Return the path of a file with a boosted model that has splits of all kinds."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 4))
+    X[:, 3] = rng.integers(0, 9, 300)
+    X[rng.random(300) < 0.2, 1] = np.nan
+    y = X[:, 0] + np.nan_to_num(X[:, 1]) + X[:, 3] % 3 > 1
+    model = LHBoostClassifier(n_estimators=6, categorical_features=[3], random_state=0).fit(X, y)
+    assert min(map(len, (model.forest_.threshold, model.forest_.codes, model.forest_.cut))) > 1
+    save(model, path)
+    return path
+
+
+FEWER_CATEGORIES = {
+    "n_features": 4, "categories": [[3, {"list": [0.0]}, {"list": []}]], "has_codes": True,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (set_array("ensemble.n_nodes", i0=0), "a tree has no node"),
+        (set_array("ensemble.n_nodes", i0=1), "value does not have one entry per node"),
+        (set_array("ensemble.is_split", i0=0), "a node has no parent, or a child is absent"),
+        (set_array("ensemble.leaf_weight", i0=0), "a node's rows have no weight"),
+        (set_array("ensemble.column", i0=4), "a split has an unknown column"),
+        (set_array("ensemble.column", i0=-2), "a split has an unknown column"),
+        (set_array("ensemble.threshold", i0=np.nan), "a threshold is not a number or \\+inf"),
+        (set_array("ensemble.threshold", i0=-np.inf), "a threshold is not a number or \\+inf"),
+        (set_array("ensemble.threshold_index", i0=255), "a split has an unknown threshold"),
+        (set_array("ensemble.n_terms", i0=0), "one entry per term|fewer than two terms"),
+        (set_array("ensemble.feature", i0=4), "a hyperplane has an unknown column"),
+        (set_array("ensemble.feature", i0=3), "has a column of categories|one entry per term"),
+        (set_array("ensemble.coefficient", i0=0), "a term has no weight"),
+        (set_array("ensemble.fill", i0=2**31 - 1), "the fill of a term is out of the range"),
+        (set_array("ensemble.importance", i0=np.inf), "an importance is negative or not finite"),
+        (set_array("ensemble.importance", i0=-1), "an importance is negative or not finite"),
+        (set_array("columns.n_codes", i0=1), "a column of categories|one entry per split"),
+        (set_array("columns.n_codes", i_1=0), "bits|one entry per split"),
+        (set_array("columns.n_codes", i_1=8), "other numbers of categories than its trees"),
+        (set_array("columns.origin", i0=np.nan), "the origin of a column is not an integer"),
+        (set_array("columns.low", i0=2**31 - 1), "low and high of a column are exchanged"),
+        (set_array("columns.low", i0=-(2**31)), "the low of a column is that of a missing value"),
+        (set_array("columns.high", i0=-(2**31)), "low and high of a column are exchanged"),
+        (set_array("columns.fill", i0=2**31 - 1), "the fill of a column is out of its range"),
+        (set_array("columns.has_gaps", i0=0), "fill does not have one entry per term"),
+        (set_array("train_score_", i0=np.nan), "its train_score_ has a score that is not a number"),
+        (set_array("train_score_", i0=1.0), "its train_score_ has a score that is not a number"),
+        (set_part(5, "fitted", "n_iter_"), "its n_iter_ is not the number of its trees"),
+        (set_part(-1, "fitted", "n_iter_"), "its n_iter_ is not an integer from 0 up"),
+        (set_part(1200, "fitted", "power"), "power is not an integer in range"),
+        (set_part(2**80, "fitted", "power"), "power is not an integer in range"),
+        (set_part(-(2**80), "fitted", "power"), "its power is not an integer from"),
+        (set_part(1.0, "fitted", "power"), "its power is not an integer from"),
+        (set_part(..., "fitted", "power"), "its attribute 'power' is missing"),
+        (set_part(0.5, "fitted", "origin"), "origin is not an integer in a float"),
+        (set_part(0, "fitted", "origin"), "its origin is not a floating point number"),
+        (set_part(5, "fitted", "n_features_in_"), "columns_ have another number of features"),
+        (set_part(..., "fitted", "columns_"), "other numbers of categories than its trees"),
+        (set_part(FEWER_CATEGORIES, "fitted", "columns_"), "other numbers of categories"),
+        (set_part(False, "fitted", "columns_", "has_codes"), "another number of columns"),
+        (set_part(MANY_COLUMNS, "fitted", "columns_"), "columns_ have another number of features"),
+        (set_part([False], "fitted", "classes_", "values"), "it has trees for a single class"),
+        (set_part("LHBoostRegressor", "class"), "unknown parameter 'class_weight'"),
+        (set_part("LHForestClassifier", "class"), "unknown parameter 'categorical|unknown param"),
+        (set_part("x", "parameters", "loss"), "loss must be one of"),
+        (set_part(0, "parameters", "learning_rate"), "learning_rate must be a number above 0"),
+        (set_part(0, "fitted", "_seed"), "unknown attribute '_seed'"),
+        (set_entry(..., "ensemble.value"), "arrays take|is missing"),
+        (set_entry("F32", "ensemble.value", "dtype"), "is not a list of int32"),
+        (set_entry("U8", "ensemble.value", "dtype"), "take|impossible|larger"),
+    ],
+)  # fmt: skip
+def test_a_forged_boosted_file_is_refused_by_what_is_wrong(change, words, boosted):
+    boosted.write_bytes(corruption.join(*change(*corruption.split(boosted.read_bytes()))))
+    with pytest.raises(
+        ValueError, match=rf"^{boosted.name} cannot be loaded as a model: .*({words}).*\.$"
+    ):
+        load(boosted)
 
 
 @pytest.mark.parametrize(

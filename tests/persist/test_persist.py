@@ -364,10 +364,13 @@ def test_threads_may_save_to_one_path(blobs, path):
 
 TRUSTED = [
     "lhtree.training.plan.Draw",
+    "lhtree.estimators.boosting.LHBoostClassifier",
+    "lhtree.estimators.boosting.LHBoostRegressor",
     "lhtree.estimators.forest.LHForestClassifier",
     "lhtree.estimators.tree.LHTClassifier",
     "lhtree.data.columns.Category",
     "lhtree.data.columns.Columns",
+    "lhtree.model.ensemble.Ensemble",
     "lhtree.model.forest.Forest",
 ]  # as the user guide lists them
 

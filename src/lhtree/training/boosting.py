@@ -193,4 +193,5 @@ def _average(total: Floats, rows: Rows, scale: TargetScale, loss: str) -> Floats
     """Return mean losses from sums of integer ones; squared errors are halved."""
     weight = len(rows.y) if rows.weight is None else int(rows.weight.sum())
     power = scale.power if loss == "log_loss" else 2 * scale.power + 1
-    return np.ldexp(total / weight, -power)
+    with np.errstate(over="ignore"):  # the square of a huge error is infinite
+        return np.ldexp(total / weight, -power)
