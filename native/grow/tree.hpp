@@ -41,8 +41,9 @@ struct Node {
   std::int64_t depth = 0;
   std::uint64_t key = 0;  // of its draws
   split::Split<Sums> split;
-  double rank = 0.0;            // gain of its best split by a single column
-  bool is_tried = false;        // whether hyperplanes were tried
+  double rank = 0.0;                    // gain of its best split by a single column
+  bool is_tried = false;                // whether hyperplanes were tried
+  std::vector<std::uint8_t> goes_left;  // of its rows, if a hyperplane won
   std::int64_t left = -1;       // number of the left child, the right one follows; -1: a leaf
   std::int64_t histogram = -1;  // its position in the pool, while the node is open
 
@@ -235,7 +236,7 @@ class TreeGrower {
       if (!best.is_found())
         best.score = split::raise(split::compute_score(node.sums, settings_.limits));
       worker.hyperplanes.run(row_.data() + node.begin, node.n_rows(), gradient_, node.sums,
-                             node.key, best);
+                             node.key, best, node.goes_left);
       node.is_tried = true;
       if (!best.hyperplane.is_empty()) node.split = std::move(best);
     });
@@ -299,6 +300,7 @@ class TreeGrower {
     Node<Sums> left = make_child(parent, false, parent.begin, middle, parent.split.left);
     Node<Sums> right =
         make_child(parent, true, middle, parent.end, parent.sums - parent.split.left);
+    node_[number].goes_left = {};
     node_.push_back(std::move(left));
     node_.push_back(std::move(right));
     if (!goes_on || !may_split(node_[first])) return pool_.give(node_[number].histogram);
@@ -327,13 +329,15 @@ class TreeGrower {
   /// Move the rows that go left to the front, all in their old order; returns their number.
   std::int64_t move_left(const Node<Sums>& node) {
     const split::Split<Sums>& split = node.split;
-    const bool is_single = split.hyperplane.is_empty();
-    const bool is_number = is_single && !table_.layout.column[split.column].is_category;
-    if (!is_number)
-      return partition(node, [&](std::uint32_t row) { return split.goes_left(table_, row); });
+    if (!split.hyperplane.is_empty())
+      return partition(node, [&](std::uint32_t, std::int64_t i) { return node.goes_left[i]; });
+    if (table_.layout.column[split.column].is_category)
+      return partition(node, [&](std::uint32_t row, std::int64_t) {
+        return split.codes.contains(table_.bin(row, split.column));
+      });
     const std::int64_t column = split.column;
     const int missing = table_.layout.column[column].n_bins;
-    return partition(node, [&](std::uint32_t row) {
+    return partition(node, [&](std::uint32_t row, std::int64_t) {
       const int b = table_.bin(row, column);
       return b == missing ? split.missing_left : b <= split.cut;
     });
@@ -343,11 +347,12 @@ class TreeGrower {
   std::int64_t partition(const Node<Sums>& node, const GoesLeft& goes_left) {
     constexpr std::int64_t ahead = 16;
     std::uint32_t* row = row_.data() + node.begin;
+    const bool is_read = node.split.hyperplane.is_empty();
     std::int64_t n_left = 0, n_right = 0;
     for (std::int64_t i = 0; i < node.n_rows(); ++i) {
       const std::uint32_t each = row[i];
-      if (i + ahead < node.n_rows()) table_.prefetch_bins(row[i + ahead]);
-      const bool is_left = goes_left(each);
+      if (is_read && i + ahead < node.n_rows()) table_.prefetch_bins(row[i + ahead]);
+      const bool is_left = goes_left(each, i);
       row[n_left] = each;
       spare_[n_right] = each;
       n_left += is_left;

@@ -46,9 +46,10 @@ class HyperplaneSearch {
       if (!table.layout.column[j].is_category) numbers_.push_back(static_cast<std::int32_t>(j));
   }
 
-  /// Replace `best` if a hyperplane has a larger score. The node has n rows and draws by `key`.
+  /// Replace `best` if a hyperplane has a larger score, and list which rows it sends left. The
+  /// node has n rows and draws by `key`.
   void run(const std::uint32_t* row, std::int64_t n, const Row* gradient, const Sums& whole,
-           std::uint64_t key, Split<Sums>& best) {
+           std::uint64_t key, Split<Sums>& best, std::vector<std::uint8_t>& goes_left) {
     draw_columns(draw_key(key));
     read_gradients(row, n, gradient);
     columns_.gather(table_, row, n, drawn_, weights());
@@ -61,7 +62,8 @@ class HyperplaneSearch {
           compute_direction(columns_, moments_, part.first, part.last, settings_.shrinkage);
       if (direction.hyperplane.is_empty()) continue;
       projections_.project(direction.hyperplane, columns_);
-      projections_.run(direction, row, gradient, whole, is_small, best);
+      if (projections_.run(direction, row, gradient, whole, is_small, best))
+        projections_.list_sides(goes_left);
     }
   }
 

@@ -40,8 +40,8 @@ class ProjectionSearch {
     }
   }
 
-  /// Replace `best` if there is a cut of the projections of a larger score.
-  void run(const Direction& direction, const std::uint32_t* row, const Row* gradient,
+  /// Replace `best` if there is a cut of the projections of a larger score; returns whether.
+  bool run(const Direction& direction, const std::uint32_t* row, const Row* gradient,
            const Sums& whole, bool is_small, Split<Sums>& best) {
     whole_ = whole;
     score_ = best.score;
@@ -50,8 +50,21 @@ class ProjectionSearch {
       look_at_all(row, gradient);
     else
       look_at_bins(direction, row, gradient);
-    if (!is_found_) return;
+    if (!is_found_) return false;
     best = {score_, -1, -1, false, {}, direction.hyperplane, threshold_, left_};
+    return true;
+  }
+
+  /// Which rows go left at the cut that was found last.
+  void list_sides(std::vector<std::uint8_t>& goes_left) const {
+    goes_left.resize(projection_.size());
+    const std::int64_t* place = projection_.data();
+    std::uint8_t* result = goes_left.data();
+    const auto n = static_cast<std::int64_t>(projection_.size());
+    const std::int64_t end = place_;
+    base::run_wide([=]() LHTREE_FLAT {
+      for (std::int64_t i = 0; i < n; ++i) result[i] = place[i] < end;
+    });
   }
 
  private:
@@ -64,7 +77,8 @@ class ProjectionSearch {
     for (std::size_t i = 0; i + 1 < sorted_.size(); ++i) {
       gradient[row[sorted_[i].second]].add_to(left);
       const std::int64_t here = sorted_[i].first, next = sorted_[i + 1].first;
-      if (here != next) look_at(left, here + (next - here + 1) / 2);
+      const std::int64_t middle = here + (next - here + 1) / 2;
+      if (here != next) look_at(left, middle, middle);
     }
   }
 
@@ -91,15 +105,17 @@ class ProjectionSearch {
     Sums left;
     for (int b = 0; b + 1 < projection_bins; ++b) {
       left += bin[b];
-      look_at(left, start + (std::int64_t{b + 1} << shift));
+      look_at(left, start + (std::int64_t{b + 1} << shift), b + 1);
     }
   }
 
-  void look_at(const Sums& left, std::int64_t threshold) {
+  /// Left are the entries of `projection_`, which may have become bins, below `place`.
+  void look_at(const Sums& left, std::int64_t threshold, std::int64_t place) {
     const double score = compute_split_score(left, whole_, limits_);
     if (!(score > score_)) return;
     score_ = score;
     threshold_ = threshold;
+    place_ = place;
     left_ = left;
     is_found_ = true;
   }
@@ -108,7 +124,7 @@ class ProjectionSearch {
   Sums whole_, left_;
   double score_ = 0.0;
   bool is_found_ = false;
-  std::int64_t threshold_ = 0;
+  std::int64_t threshold_ = 0, place_ = 0;
   std::vector<std::int64_t> projection_;
   std::vector<std::pair<std::int64_t, std::uint32_t>> sorted_;
 };
