@@ -1,0 +1,86 @@
+// Boosts made tables without Python and prints a digest of each model: the same on every machine.
+#include <cstdint>
+#include <cstdio>
+#include <vector>
+
+#include "base/columns.hpp"
+#include "grow/boosting.hpp"
+
+namespace {
+
+using namespace lhtree;
+
+/// FNV-1a over the bytes of integers, whatever their order in memory.
+class Digest {
+ public:
+  template <class T>
+  void add(const std::vector<T>& values) {
+    for (const T value : values) {
+      auto word = static_cast<std::uint64_t>(static_cast<std::int64_t>(value));
+      for (int k = 0; k < 8; ++k, word >>= 8) state_ = (state_ ^ (word & 0xFF)) * 0x100000001B3;
+    }
+  }
+  std::uint64_t state() const { return state_; }
+
+ private:
+  std::uint64_t state_ = 0xCBF29CE484222325;
+};
+
+template <class Loss>
+std::uint64_t boost(std::uint64_t seed, bool has_gaps) {
+  constexpr std::int64_t n = 3000, d = 8;
+  const auto draw = [&](std::int64_t k) {
+    return static_cast<double>(hash64(seed, static_cast<std::uint64_t>(k)) >> 11) * 0x1p-52 - 1.0;
+  };
+  std::vector<double> X(n * d);
+  for (std::int64_t k = 0; k < n * d; ++k)
+    X[k] = has_gaps && hash64(seed + 1, static_cast<std::uint64_t>(k)) % 9 == 0
+               ? std::numeric_limits<double>::quiet_NaN()
+               : draw(k);
+  std::vector<std::int32_t> y(n);
+  std::vector<std::int64_t> score(n, 0), no_scores;
+  for (std::int64_t i = 0; i < n; ++i) {
+    const double target = draw(i * d) * draw(i * d + 1) + draw(i * d + 2);
+    y[i] = Loss::hessian_unit > 1.0 ? target > 0.0 : static_cast<std::int32_t>(target * (1 << 24));
+  }
+  std::vector<base::Column> columns(d);
+  const Poll poll = [](std::int64_t) {};
+  base::TableEncoder<double> encoder(X.data(), n, d, true);
+  encoder.learn(columns, n, nullptr, 1, poll);
+  const base::EncodedRows encoded = encoder.take();
+  std::vector<base::ColumnInfo> info;
+  for (const base::Column& each : columns)
+    info.push_back(
+        {each.n_bins(), false, each.has_gaps, each.fill, base::ColumnEncoder(each).bin(0.0)});
+  const base::Layout layout(info);
+  const base::DenseTable table{layout, n, encoded.bin.data(), encoded.z.data()};
+  const base::DenseTable none{layout, 0, nullptr, nullptr};
+  grow::BoostingPlan plan;
+  plan.n_rounds = 20;
+  plan.l2_regularization = 1.0;
+  plan.hyperplanes = {3, 5, 0.3, 0, 1.0};
+  base::Team team(2);
+  const StopFlag stop{false};
+  const grow::Rows rows{n, y.data(), nullptr, score.data()};
+  grow::Booster<Loss, stats::PackedRow, base::DenseTable> booster(columns, table, rows, none, {},
+                                                                  plan, team, stop);
+  const model::Ensemble trees = booster.run().trees;
+  Digest digest;
+  digest.add(score);
+  digest.add(trees.left);
+  digest.add(trees.column);
+  digest.add(trees.value);
+  digest.add(trees.coefficient);
+  digest.add(trees.fill);
+  digest.add(trees.cut);
+  return digest.state();
+}
+
+}  // namespace
+
+int main() {
+  for (std::uint64_t seed = 0; seed < 4; ++seed)
+    std::printf("%016llx %016llx\n",
+                static_cast<unsigned long long>(boost<grow::SquaredLoss>(seed, seed % 2 == 1)),
+                static_cast<unsigned long long>(boost<grow::LogisticLoss>(seed, seed % 2 == 1)));
+}
