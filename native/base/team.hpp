@@ -11,8 +11,8 @@
 
 namespace lhtree::base {
 
-/// A caller and its helpers. Steps are short, so helpers look for the next one for a while
-/// before they sleep.
+/// A caller and its helpers. Steps are short, so both look for the other for a while before they
+/// sleep; where others use the processors, they sleep soon.
 class Team {
  public:
   explicit Team(std::int64_t n_threads) {
@@ -43,11 +43,13 @@ class Team {
     n_busy_.store(static_cast<std::int64_t>(helpers_.size()), std::memory_order_relaxed);
     start();
     take_steps();
-    while (n_busy_.load(std::memory_order_acquire) > 0) pause();
+    for (std::int64_t busy = spin(n_busy_, is_busy); busy > 0;
+         busy = n_busy_.load(std::memory_order_acquire))
+      n_busy_.wait(busy, std::memory_order_acquire);
   }
 
  private:
-  static constexpr int patience = 4000;  // looks before a helper sleeps: some microseconds
+  static constexpr int patience = 1000;  // looks before a thread sleeps: some ten microseconds
 
   static void pause() {
 #if defined(__x86_64__) && defined(__GNUC__)
@@ -55,6 +57,19 @@ class Team {
 #else
     std::this_thread::yield();
 #endif
+  }
+
+  static bool is_busy(std::int64_t n) { return n > 0; }
+
+  /// Look at a number for a while, until it no longer is what is waited for to end.
+  template <class T, class IsWaiting>
+  static T spin(const std::atomic<T>& number, const IsWaiting& is_waiting) {
+    T value = number.load(std::memory_order_acquire);
+    for (int k = 0; k < patience && is_waiting(value); ++k) {
+      pause();
+      value = number.load(std::memory_order_acquire);
+    }
+    return value;
   }
 
   void start() {
@@ -69,11 +84,11 @@ class Team {
   void help() {
     const StandardArithmetic standard;
     for (std::uint32_t seen = 0;; ++seen) {
-      for (int k = 0; k < patience && turn_.load(std::memory_order_acquire) == seen; ++k) pause();
+      spin(turn_, [seen](std::uint32_t turn) { return turn == seen; });
       turn_.wait(seen, std::memory_order_acquire);
       if (is_over_) return;
       take_steps();
-      n_busy_.fetch_sub(1, std::memory_order_release);
+      if (n_busy_.fetch_sub(1, std::memory_order_acq_rel) == 1) n_busy_.notify_one();
     }
   }
 
