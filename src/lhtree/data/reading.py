@@ -84,6 +84,8 @@ def read_training_rows(
     """
     X = _check_kind(X)
     check_present("y", y)
+    if y_numeric:
+        check_dates("y", y)
     new_encoding = encoding if learns_columns else None
     if _has_categories(estimator, X, new_encoding):
         table = _encode(estimator, X, new_encoding)

@@ -19,7 +19,9 @@ MOST_WEIGHT_BITS = 40  # of the sum of all weights
 LARGEST = 1e60  # keeps products of two sums of weights and a square in range
 
 
-def resolve_sample_weight(sample_weight: Any, n_rows: int) -> Floats | None:
+def resolve_sample_weight(
+    sample_weight: Any, n_rows: int, name: str = "sample_weight", table: str = "X"
+) -> Floats | None:
     """Return one weight per row, or None if every row counts once.
 
     Integer weights stay as they are: they stand for copies of rows. Otherwise the
@@ -28,31 +30,31 @@ def resolve_sample_weight(sample_weight: Any, n_rows: int) -> Floats | None:
     """
     if sample_weight is None:
         return None
-    check_present("sample_weight", sample_weight)
-    check_dates("sample_weight", sample_weight)
+    check_present(name, sample_weight)
+    check_dates(name, sample_weight)
     weight = np.asarray(sample_weight)
     if np.iscomplexobj(weight):
-        raise TypeError("sample_weight must be an array of real numbers, got complex ones.")
+        raise TypeError(f"{name} must be an array of real numbers, got complex ones.")
     try:
         with np.errstate(over="ignore"):  # too large becomes infinite, which is refused below
             weight = weight.astype(np.float64)
     except (TypeError, ValueError) as error:
-        raise TypeError(f"sample_weight must be an array of numbers: {error}.") from error
+        raise TypeError(f"{name} must be an array of numbers: {error}.") from error
     if weight.ndim == 0:
         weight = np.full(n_rows, weight)
     if weight.shape != (n_rows,):
         raise ValueError(
-            f"sample_weight must have one entry per row of X, shape {(n_rows,)}, got an array of "
-            f"shape {weight.shape}."
+            f"{name} must have one entry per row of {table}, shape {(n_rows,)}, got an array "
+            f"of shape {weight.shape}."
         )
     if not np.isfinite(weight).all() or weight.min() < 0:
         bad = weight[~(np.isfinite(weight) & (weight >= 0))][0]
-        raise ValueError(f"sample_weight must be finite and not negative, got {bad}.")
+        raise ValueError(f"{name} must be finite and not negative, got {bad}.")
     if not weight.any():
         raise ValueError(
-            "sample_weight is zero for every row; give at least one row a positive weight."
+            f"{name} is zero for every row; give at least one row a positive weight."
         )
-    check_range("sample_weight", weight)
+    check_range(name, weight)
     positive = weight[weight > 0]
     if np.any(weight != np.floor(weight)):
         is_same = positive.min() == positive.max()  # equal weights: their mean must be exact

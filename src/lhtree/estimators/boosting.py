@@ -17,6 +17,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from lhtree.data import sparse
 from lhtree.data.reading import read_rows
 from lhtree.data.table import encode
+from lhtree.data.validation import check_dates, check_present
 from lhtree.data.weights import compute_class_weight, resolve_sample_weight, to_units
 from lhtree.estimators.base import TreeEstimator, restored_on_error, with_callbacks
 from lhtree.estimators.boosting_params import BoostingParams
@@ -101,7 +102,8 @@ class BoostingEstimator(TreeEstimator):
             training = self._encode_targets(keep_positive(Part(X, y, weight)), params)
             held_out = self._read_validation(X_val, y_val, sample_weight_val)
             seed = params.draw_seed()
-            stops = params.stops_early(len(training.y)) or held_out is not None
+            has_validation = held_out is not None
+            stops = params.stops_early(len(training.y), has_validation=has_validation)
             if held_out is None and stops:
                 training, held_out = self._hold_out(training, params, seed)
             self._boost(training, held_out, params, seed, stops_early=stops)
@@ -117,14 +119,32 @@ class BoostingEstimator(TreeEstimator):
         if X is None or y is None:
             given, absent = ("y_val", "X_val") if X is None else ("X_val", "y_val")
             raise ValueError(f"{given} needs {absent}; give both or none.")
-        y = column_or_1d(y)
-        rows = read_rows(self, X)
+        y = self._read_validation_targets(y)
+        try:
+            rows = read_rows(self, X)
+        except ValueError as error:
+            raise ValueError(f"X_val does not fit: {error}") from error
         if rows.shape[0] != len(y):
             raise ValueError(
                 f"y_val must have one entry per row of X_val, {rows.shape[0]}, got {len(y)}."
             )
-        weight = resolve_sample_weight(sample_weight, len(y))
+        weight = resolve_sample_weight(sample_weight, len(y), "sample_weight_val", "X_val")
         return self._encode_validation(keep_positive(Part(rows, y, weight)))
+
+    def _read_validation_targets(self, y):
+        """Return validation targets as a list of numbers or labels."""
+        check_present("y_val", y)
+        try:
+            y = column_or_1d(y)
+        except ValueError as error:
+            raise ValueError(f"y_val must have one entry per row: {error}") from error
+        if not self._is_regressor:
+            return y
+        check_dates("y_val", y)
+        try:
+            return np.asarray(y, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"y_val must be numbers: {error}.") from error
 
     def _hold_out(self, part, params, seed):
         """Return the rows to train on and those for validation."""
@@ -132,6 +152,11 @@ class BoostingEstimator(TreeEstimator):
             raise ValueError(
                 "early_stopping=True needs at least 2 rows, one of them for validation, got "
                 f"{len(part.y)}; give more rows or set early_stopping=False."
+            )
+        if math.ceil(len(part.y) * params.validation_fraction) >= len(part.y):
+            raise ValueError(
+                f"validation_fraction={params.validation_fraction!r} leaves none of the "
+                f"{len(part.y)} rows for training; lower it."
             )
         position = np.arange(len(part.y))
         kept, held_out = train_test_split(
@@ -284,10 +309,9 @@ class LHBoostRegressor(RegressorMixin, BoostingEstimator):
         return part._replace(y=np.asarray(part.y, dtype=np.float64))
 
     def _encode_validation(self, part):
-        y = np.asarray(part.y, dtype=np.float64)
-        if not np.isfinite(y).all():
+        if not np.isfinite(part.y).all():
             raise ValueError("y_val must be finite numbers; leave out rows without a target.")
-        return part._replace(y=y)
+        return part
 
     def _stratify(self, part, fraction):
         return None
@@ -419,12 +443,12 @@ class LHBoostClassifier(ClassifierMixin, BoostingEstimator):
         return keep_positive(Part(part.X, y, weighted))
 
     def _encode_validation(self, part):
-        unknown = np.setdiff1d(part.y, self.classes_)
-        if len(unknown):
-            raise ValueError(
-                f"y_val has the class {unknown[0]!r}, which is not in y; its classes are "
-                f"{self.classes_.tolist()}."
-            )
+        classes = self.classes_.tolist()
+        for label in part.y.tolist():
+            if label not in classes:
+                raise ValueError(
+                    f"y_val has the class {label!r}, which is not in y; its classes are {classes}."
+                )
         return part._replace(y=encode(part.y, self.classes_))
 
     def _stratify(self, part, fraction):

@@ -104,9 +104,11 @@ class BoostingParams:
         """Draw the seed of a fit from `random_state`."""
         return draw_seed(self.random_state)
 
-    def stops_early(self, n_rows: int) -> bool:
-        """Whether validation rows say when to stop."""
-        return n_rows > MANY_ROWS if is_auto(self.early_stopping) else bool(self.early_stopping)
+    def stops_early(self, n_rows: int, *, has_validation: bool) -> bool:
+        """Whether validation rows, the caller's or a part of the rows, say when to stop."""
+        if is_auto(self.early_stopping):
+            return has_validation or n_rows > MANY_ROWS
+        return bool(self.early_stopping)
 
     def resolve(
         self, *, n_numbers: int, n_rows: int, weights: Weights, seed: int, patience: int
