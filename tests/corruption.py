@@ -43,10 +43,9 @@ def make_models():
         models = [LHTClassifier().fit(X, names), forest.fit(X, y), paper.fit(X, y > 0)]
         X[:, 4], X[::5, 1] = np.round(X[:, 4]), np.nan
         models.append(mixed.fit(X, y > 0))
-    boosted = {"n_estimators": 3, "max_leaf_nodes": 5, "random_state": 0}
-    boosted |= {"categorical_features": [4], "n_hyperplanes": 3}
-    models.append(LHBoostClassifier(**boosted).fit(X, y > 0))
-    models.append(LHBoostRegressor(**boosted, early_stopping=True).fit(X, X[:, 0] + y))
+    for boosted in (LHBoostClassifier(random_state=0), LHBoostRegressor(early_stopping=True)):
+        boosted.set_params(n_estimators=3, max_leaf_nodes=5, random_state=0, n_hyperplanes=3)
+        models.append(boosted.set_params(categorical_features=[4]).fit(X, y > 0))
     return models, X[:8]
 
 

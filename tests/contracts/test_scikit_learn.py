@@ -1,8 +1,8 @@
-"""scikit-learn's own checks of a classifier."""
+"""scikit-learn's own checks of an estimator."""
 
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from lhtree import LHForestClassifier, LHTClassifier
+from lhtree import LHBoostClassifier, LHBoostRegressor, LHForestClassifier, LHTClassifier
 
 
 def expected_failures(estimator):
@@ -25,6 +25,9 @@ def expected_failures(estimator):
         LHForestClassifier(max_samples=1.0),
         LHForestClassifier(preset="paper", voting="margin", max_samples=1.0, beta=0.8),
         LHTClassifier(contrast="fisher", criterion="gini"),
+        LHBoostClassifier(n_estimators=20),
+        LHBoostRegressor(n_estimators=20),
+        LHBoostRegressor(n_estimators=5, n_hyperplanes=0),
     ],
     expected_failed_checks=expected_failures,
 )

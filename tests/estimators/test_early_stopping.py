@@ -1,5 +1,7 @@
 """Boosting that stops early, and arguments that cannot be right."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -199,8 +201,7 @@ def test_too_few_rows_to_hold_some_out_are_refused(parameters, n_rows, words, ro
         model.fit(rows[0][:n_rows], rows[1][:n_rows])
 
 
-INTEGER = "an integer"
-PARAMETERS = [
+PARAMETERS: list[tuple[str, list[Any], str]] = [
     ("loss", ["squared", None, 1], "one of "),
     ("learning_rate", [0, -0.1, np.nan, np.inf, "a", None], "a number above 0"),
     ("n_estimators", [0, 2.0, "auto", 2**24 + 1, True, None], "an integer from 1 to 16777216"),

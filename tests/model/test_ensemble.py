@@ -292,7 +292,7 @@ def test_a_hyperplane_in_raw_units_divides_rows_like_the_model():
         margin = np.abs(weight * np.ldexp(0.5, -columns.power[feature])).sum() * 1.001
         is_clear = passes & (np.abs(distance) > margin)
         assert_array_equal((distance < 0)[is_clear], goes_left[is_clear])
-        n_compared += np.count_nonzero(is_clear)
+        n_compared += int(np.count_nonzero(is_clear))
         assert np.count_nonzero(is_clear) >= 0.99 * np.count_nonzero(passes)
     assert n_compared > 10_000
 

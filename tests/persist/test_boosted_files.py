@@ -14,7 +14,6 @@ from sklearn.base import clone
 import lhtree
 from lhtree import LHBoostClassifier, LHBoostRegressor, load, save
 from lhtree.model import ensemble_packing
-from lhtree.persist import container
 
 TRUSTED = [
     "lhtree.data.columns.Category",
@@ -206,13 +205,12 @@ def test_arrays_have_the_narrowest_types(rows, path):
     assert set(arrays) == {*ensemble_packing.DTYPES, "train_score_", "validation_score_"}
     for name, array in arrays.items():
         if array.dtype.kind in "iu" and array.size:
-            bounds = [int(array.min()), int(array.max())]
+            low, high = int(array.min()), int(array.max())
             narrower = [
                 dtype
-                for dtype in map(np.dtype, container.DTYPES.values())
-                if dtype.kind in "iu"
-                and dtype.itemsize < array.dtype.itemsize
-                and np.iinfo(dtype).min <= bounds[0] <= bounds[1] <= np.iinfo(dtype).max
+                for dtype in (np.int8, np.uint8, np.int16, np.uint16, np.int32)
+                if np.dtype(dtype).itemsize < array.dtype.itemsize
+                and np.iinfo(dtype).min <= low <= high <= np.iinfo(dtype).max
             ]
             assert not narrower, name
     assert description["class"] == "LHBoostRegressor"
