@@ -15,7 +15,7 @@ __all__ = ["load", "save"]
 
 
 def save(model: TreeEstimator, path: PathLike) -> None:
-    """Write a fitted classifier to one file.
+    """Write a fitted model to one file.
 
     The file is in the safetensors format: arrays and text, no code. It keeps the
     parameters, the trees and all that `fit` learned, so that the loaded model predicts
@@ -25,8 +25,8 @@ def save(model: TreeEstimator, path: PathLike) -> None:
 
     Parameters
     ----------
-    model : LHTClassifier or LHForestClassifier
-        A fitted classifier. Its labels must be strings, integers, floats or truth
+    model : LHTClassifier, LHForestClassifier, LHBoostClassifier or LHBoostRegressor
+        A fitted model. Its labels must be strings, integers, floats or truth
         values, its parameters plain data: a function as `oob_score` is refused.
     path : str or path-like
         Where to write.
@@ -59,7 +59,7 @@ def save(model: TreeEstimator, path: PathLike) -> None:
 
 
 def load(path: PathLike) -> TreeEstimator:
-    """Read a classifier that `save` wrote.
+    """Read a model that `save` wrote.
 
     Everything is checked before it is used, and nothing in the file is run as code: a
     damaged or malicious file raises a ValueError that says what is wrong.
@@ -71,8 +71,8 @@ def load(path: PathLike) -> TreeEstimator:
 
     Returns
     -------
-    LHTClassifier or LHForestClassifier
-        The fitted classifier.
+    LHTClassifier, LHForestClassifier, LHBoostClassifier or LHBoostRegressor
+        The fitted model.
 
     See Also
     --------
