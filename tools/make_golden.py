@@ -17,7 +17,7 @@ import numpy as np
 from sklearn.datasets import load_iris
 
 import lhtree
-from lhtree import LHForestClassifier, LHTClassifier
+from lhtree import LHBoostClassifier, LHBoostRegressor, LHForestClassifier, LHTClassifier
 
 FOLDER = Path(__file__).resolve().parents[1] / "tests" / "persist" / "golden"
 N_ROWS = 12
@@ -47,7 +47,7 @@ def load_mixed():
 
 
 def list_models():
-    """Yield the name, the classifier and the table of each golden model."""
+    """Yield the name, the model and the table of each golden model."""
     paper = {"preset": "paper", "beta": 0.8, "random_state": 0}
     yield "tree", LHTClassifier(), load_flowers()
     yield "tree_beta_raw", LHTClassifier(beta=0.7, standardize=False), load_flowers()
@@ -66,6 +66,13 @@ def list_models():
     calibrated = LHForestClassifier(12, max_samples=0.3, max_depth=2, random_state=0)
     calibrated.set_params(calibration="oob", oob_score=True, shrinkage=1.0)
     yield "forest_calibrated", calibrated, load_flowers(2, ["no", "yes"])
+    boosted = {"n_estimators": 5, "max_leaf_nodes": 6, "n_hyperplanes": 3, "random_state": 0}
+    yield "boost", LHBoostClassifier(**boosted), load_flowers(2, ["no", "yes"])
+    X, y = load_mixed()
+    yield "boost_mixed", LHBoostClassifier(**boosted, max_categories=2), (X, y == "virginica")
+    lengths = X["petal length (cm)"].fillna(0).to_numpy()
+    stopped = LHBoostRegressor(**boosted, early_stopping=True)
+    yield "boost_numbers", stopped, (X.drop(columns="petal length (cm)"), lengths)
 
 
 def make(name, model, table):
@@ -78,8 +85,9 @@ def make(name, model, table):
         "columns": list(X.columns) if hasattr(X, "columns") else None,
         "rows": [[None if value != value else value for value in row] for row in listed],
         "labels": model.predict(rows).tolist(),
-        "probabilities": model.predict_proba(rows).tolist(),
     }
+    if hasattr(model, "predict_proba"):
+        predictions["probabilities"] = model.predict_proba(rows).tolist()
     lhtree.save(model, FOLDER / f"{name}.safetensors")
     text = json.dumps(predictions, indent=None, ensure_ascii=True)
     (FOLDER / f"{name}.json").write_text(text.replace('], "', '],\n"') + "\n", encoding="utf-8")

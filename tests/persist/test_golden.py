@@ -32,6 +32,8 @@ def test_a_golden_model_predicts_as_it_did(name):
     model = lhtree.load(FOLDER / f"{name}.safetensors")
     X = read_rows(expected)
     assert_array_equal(model.predict(X), expected["labels"])
+    if "probabilities" not in expected:
+        return
     if getattr(model, "calibration", None) is None:
         assert_array_equal(model.predict_proba(X), expected["probabilities"])
     else:  # the last bit of NumPy's powers depends on the processor
@@ -41,12 +43,16 @@ def test_a_golden_model_predicts_as_it_did(name):
 @pytest.mark.parametrize("name", NAMES)
 def test_a_golden_model_is_saved_as_it_was(name, tmp_path):
     # Parameters that came later are added with their defaults; nothing else changes.
+    expected = json.loads((FOLDER / f"{name}.json").read_text(encoding="utf-8"))
+    X = read_rows(expected)
     model = lhtree.load(FOLDER / f"{name}.safetensors")
     lhtree.save(model, tmp_path / "again")
     again = lhtree.load(tmp_path / "again")
     assert str(again.get_params()) == str(model.get_params())
     for field, array in vars(model.forest_).items():
-        assert_array_equal(getattr(again.forest_, field), array)
+        if isinstance(array, np.ndarray):
+            assert_array_equal(getattr(again.forest_, field), array)
+    assert_array_equal(again.predict(X), model.predict(X))
 
 
 def test_a_file_of_format_1_is_refused_with_a_remedy():
