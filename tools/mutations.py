@@ -1,5 +1,5 @@
 # ruff: noqa: E501
-"""The bugs that tools/mutate.py plants: about sixty that users would notice."""
+"""The bugs that tools/mutate.py plants: about eighty that users would notice."""
 
 from __future__ import annotations
 
@@ -187,6 +187,32 @@ CORE = (
         walker_missing=("native/old/projection_kernels.cpp", "(offset == offset ? offset : 0.0));", "offset);"),
     ),
 )
+
+EXACT = (
+    plant(
+        "native/test_exact_engine.py",
+        exact_grid_rounding=("native/base/grid.hpp", "std::clamp(round_half_up(scale(x)) - origin_, low_, high_)", "std::clamp(std::floor(scale(x)) - origin_, low_, high_)"),
+        exact_grid_origin=("native/base/grid.hpp", "round_half_up(fine.scale(low / 2 + high / 2))", "round_half_up(fine.scale(low))"),
+        exact_grid_clamp=("native/base/grid.hpp", "std::clamp(round_half_up(scale(x)) - origin_, low_, high_)", "std::clamp(round_half_up(scale(x)) - origin_, low_, 2147483647.0)"),
+        exact_bins_missing=("native/base/bins.hpp", "return static_cast<std::uint8_t>(n + 1);", "return static_cast<std::uint8_t>(n);"),
+        exact_sums_siblings=("native/grow/tree.hpp", "whole[k] -= part[k];", "if (part[k].g != 0) whole[k] -= part[k];"),
+        exact_cuts_first=("native/split/columns.hpp", "while (score_[b] != highest) ++b;", "for (int c = 0; c < n_cuts; ++c) b = score_[c] == highest ? c : b;"),
+        exact_cuts_missing=("native/split/columns.hpp", "look_at(j, bin, n_bins - 1, bin[n_bins], true, best);", "look_at(j, bin, n_bins - 1, {}, true, best);"),
+        exact_categories_order=("native/split/columns.hpp", "static_cast<double>(bin[code].g) / (h + smoothing_)", "static_cast<double>(bin[code].g) / h"),
+        exact_direction_center=("native/split/direction.hpp", "floor_divide(2 * facts.sum + facts.weight, 2 * facts.weight)", "floor_divide(facts.sum, facts.weight)"),
+        exact_direction_shift=("native/split/direction.hpp", "std::max(0, bits - direction_bits)", "std::max(0, bits - direction_bits + 1)"),
+        exact_direction_shrinkage=("native/split/direction.hpp", "keep * moments(first + a, first + b)", "moments(first + a, first + b)"),
+        exact_projection_ends=("native/split/projection.hpp", "std::clamp<std::int64_t>((place[i] - start) >> shift, 0, projection_bins - 1)", "((place[i] - start) >> shift) & (projection_bins - 1)"),
+        exact_projection_middle=("native/split/projection.hpp", "here + (next - here + 1) / 2", "here + (next - here) / 2"),
+        exact_growth_oldest=("native/grow/tree.hpp", "node_[k].rank > node_[best].rank))", "node_[k].rank >= node_[best].rank))"),
+        exact_growth_hyperplanes=("native/grow/tree.hpp", "    finish_split(number);\n", "    if (number > 0) finish_split(number);\n"),
+        exact_leaf_value=("native/grow/boosting.hpp", "base::round_half_up(-factor * static_cast<double>(sums.g) / h)", "std::trunc(-factor * static_cast<double>(sums.g) / h)"),
+        exact_walk_missing=("native/predict/walk.hpp", "std::isnan(value) ? step.missing_left() != 0", "std::isnan(value) ? step.missing_left() == 0"),
+        exact_walk_fill=("native/predict/walk.hpp", "(value == base::gap ? trees_.fill[k] : value)", "(value == base::gap ? 0 : value)"),
+        exact_patience=("native/grow/boosting.hpp", "round + 1 - best >= plan_.patience", "round + 1 - best > plan_.patience"),
+        exact_keep=("native/grow/boosting.hpp", "if (plan_.patience > 0) result.trees.keep(best);", ""),
+    ),
+)
 # fmt: on
 
-MUTATIONS = tuple(chain(*DATA, *FIT, PREDICTION, *PERSIST, *EXPLAIN, *EXPORT, DASK, *CORE))
+MUTATIONS = tuple(chain(*DATA, *FIT, PREDICTION, *PERSIST, *EXPLAIN, *EXPORT, DASK, *CORE, *EXACT))
