@@ -262,11 +262,11 @@ def test_the_core_refuses_objects_that_are_not_forests():
     ],
 )
 def test_the_core_refuses_nodes_that_do_not_fit_the_partition(values, message):
-    passes = pytest.importorskip("lhtree.dask.passes", reason="needs Dask")
+    tasks = pytest.importorskip("lhtree.dask.tasks", reason="needs Dask")
     row = np.arange(20, dtype=np.uint32)
-    state = passes.State(row, None, np.array([0, 20]), np.array([7]))
+    state = tasks.State(row, None, np.array([0, 20]), np.array([7]))
     column = np.array([0, 1], dtype=np.int32)
-    request = passes.Request(np.array([0, 2]), column, np.zeros(2), False)
+    request = tasks.Request(np.array([0, 2]), column, np.zeros(2), False)
     scale = np.zeros(2), np.ones(2)
     sums, _ = _core.measure_nodes(X, scale, state, request)
     assert sums.reshape(2, 3)[:, :2].tolist() == [[X[:7, j].sum(), X[7:, j].sum()] for j in (0, 1)]
