@@ -51,9 +51,7 @@ def resolve_sample_weight(
         bad = weight[~(np.isfinite(weight) & (weight >= 0))][0]
         raise ValueError(f"{name} must be finite and not negative, got {bad}.")
     if not weight.any():
-        raise ValueError(
-            f"{name} is zero for every row; give at least one row a positive weight."
-        )
+        raise ValueError(f"{name} is zero for every row; give at least one row a positive weight.")
     check_range(name, weight)
     positive = weight[weight > 0]
     if np.any(weight != np.floor(weight)):
