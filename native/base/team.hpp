@@ -3,8 +3,11 @@
 
 #include <atomic>
 #include <cstdint>
+#include <exception>
 #include <functional>
+#include <mutex>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "old/parallel.hpp"
@@ -30,14 +33,21 @@ class Team {
 
   std::int64_t size() const { return static_cast<std::int64_t>(helpers_.size()) + 1; }
 
-  /// Run step(i) for i = 0 ... n - 1; none may throw.
+  /// Run step(i) for i = 0 ... n - 1; the first exception is thrown here once all have ended.
   template <class Step>
   void run(std::int64_t n, const Step& step) {
     if (helpers_.empty() || n < 2) {
       for (std::int64_t i = 0; i < n; ++i) step(i);
       return;
     }
-    step_ = [&step](std::int64_t i) { step(i); };
+    step_ = [this, &step](std::int64_t i) {
+      try {
+        step(i);
+      } catch (...) {
+        const std::lock_guard lock(mutex_);
+        if (!failure_) failure_ = std::current_exception();
+      }
+    };
     n_steps_ = n;
     next_.store(0, std::memory_order_relaxed);
     n_busy_.store(static_cast<std::int64_t>(helpers_.size()), std::memory_order_relaxed);
@@ -46,6 +56,7 @@ class Team {
     for (std::int64_t busy = spin(n_busy_, is_busy); busy > 0;
          busy = n_busy_.load(std::memory_order_acquire))
       n_busy_.wait(busy, std::memory_order_acquire);
+    if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
   }
 
  private:
@@ -97,6 +108,8 @@ class Team {
   std::atomic<std::int64_t> next_{0}, n_busy_{0};
   std::atomic<std::uint32_t> turn_{0};
   std::atomic<bool> is_over_{false};
+  std::mutex mutex_;
+  std::exception_ptr failure_;  // guarded by mutex_ while steps run
   std::vector<std::jthread> helpers_;  // last: they end before the rest goes
 };
 

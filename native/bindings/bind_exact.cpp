@@ -1,5 +1,6 @@
 // The exact engine: learning and encoding columns, boosting, and walking down its trees.
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <string>
@@ -74,6 +75,8 @@ std::vector<base::Column> read_columns(nb::handle object) {
                each.threshold.size() < base::most_bins,
            "a column must have at most 255 bins");
     demand(-1200 < power(j) && power(j) < 1200, "the power of a grid is out of range");
+    demand(std::isfinite(origin(j)) && base::gap < low(j) && low(j) <= high(j),
+           "the ends of a grid are out of range");
   }
   return columns;
 }
@@ -90,6 +93,18 @@ const std::int64_t* data_of(const std::optional<Longs>& weight) {
   return weight ? weight->data() : nullptr;
 }
 
+/// Refuse weights with which sums could overflow.
+void check_weight(const std::optional<Longs>& weight, std::size_t n_rows) {
+  if (!weight) return;
+  check_length(weight->size(), n_rows, "weight");
+  std::uint64_t sum = 0;
+  for (std::size_t i = 0; i < n_rows; ++i) {
+    demand((*weight)(i) > 0, "weights must be positive");
+    sum += static_cast<std::uint64_t>((*weight)(i));
+    demand(sum >> stats::weight_bits == 0, "the sum of the weights must be below 2**40");
+  }
+}
+
 /// Learn the columns of a table of rows of positive weight, and encode it.
 template <class T>
 std::pair<nb::dict, Encoded> learn_columns(const Input<T, 2>& X, const std::optional<Longs>& weight,
@@ -97,7 +112,7 @@ std::pair<nb::dict, Encoded> learn_columns(const Input<T, 2>& X, const std::opti
                                            std::int64_t n_threads) {
   check_not_empty(X);
   demand(n_codes.size() == X.shape(1), "n_codes must have one entry per column");
-  if (weight) check_length(weight->size(), X.shape(0), "weight");
+  check_weight(weight, X.shape(0));
   std::vector<base::Column> columns(n_codes.size());
   for (std::size_t j = 0; j < n_codes.size(); ++j) {
     demand(0 <= n_codes(j) && n_codes(j) <= base::most_bins, "n_codes must lie from 0 to 255");
@@ -166,7 +181,7 @@ std::pair<nb::dict, EncodedEntries> learn_sparse(const Longs& start, const Ints&
                                                  std::int64_t n_threads) {
   const base::Entries entries = read_entries(start, column, value, n_columns);
   demand(entries.n_rows > 0, "X must not be empty");
-  if (weight) check_length(weight->size(), start.size() - 1, "weight");
+  check_weight(weight, start.size() - 1);
   std::vector<base::Column> columns;
   const Poll poll = make_poll(nb::none());
   {
@@ -210,9 +225,7 @@ struct RowArrays {
     score.assign(given.data(), given.data() + given.size());
     const std::size_t n = y.size();
     check_length(score.size(), n, "score");
-    if (weight) check_length(weight->size(), n, "weight");
-    for (std::size_t i = 0; weight && i < n; ++i)
-      demand((*weight)(i) > 0, "weights must be positive");
+    check_weight(weight, n);
     if (object.attr("start").is_none())
       read_dense(object, layout, needs_z);
     else
@@ -424,6 +437,7 @@ struct EnsembleArrays {
       demand(n > 0, "a tree must have a node");
       for (std::int64_t k = 0; k < n; ++k) {
         const std::int64_t node = tree_start(tree) + k, child = left(node), j = column(node);
+        demand(missing_left(node) <= 1, "missing_left must be 0 or 1");
         if (child < 0) continue;
         demand(child == next && child + 1 < n && child > k,
                "the nodes of a tree must be numbered breadth-first");

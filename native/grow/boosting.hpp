@@ -21,7 +21,7 @@ constexpr double most_value = 2147483647.0;
 template <class Sums>
 std::int32_t compute_leaf_value(const Sums& sums, double factor, double ridge) {
   const double h = static_cast<double>(sums.h) + ridge;
-  if (!(h > 0.0)) return 0;
+  if (sums.g == 0 || !(h > 0.0)) return 0;
   const double value = base::round_half_up(-factor * static_cast<double>(sums.g) / h);
   return static_cast<std::int32_t>(std::clamp(value, -most_value, most_value));
 }

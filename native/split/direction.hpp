@@ -211,10 +211,10 @@ class Moments {
     return result;
   }
 
-  /// The sum of products of `bits` bits; as many as fit 31 bits are added in a short word.
+  /// The sum of products of `bits` bits; those of a block fit a short word.
   template <int bits>
   static std::int64_t dot(const std::int16_t* a, const std::int16_t* b, std::int64_t n) {
-    constexpr std::int64_t block = std::int64_t{1} << (31 - bits);
+    constexpr std::int64_t block = std::int64_t{1} << (30 - bits);  // a product may be -2**bits
     std::int64_t result = 0;
     std::int64_t* out = &result;
     base::run_wide([=]() LHTREE_FLAT {

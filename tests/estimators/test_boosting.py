@@ -472,3 +472,51 @@ def test_a_fit_takes_little_memory_beside_its_rows(kind, n_hyperplanes, stops):
     run = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True)
     assert run.returncode == 0, run.stderr
     assert float(run.stdout) < 0.7
+
+
+def test_class_weights_of_any_size_are_scaled_or_refused():
+    X, y = np.arange(40.0)[:, None], np.arange(40) % 3 > 0
+    plain = LHBoostClassifier(n_estimators=3).fit(X, y).predict_proba(X)
+    equal = LHBoostClassifier(n_estimators=3, class_weight={False: 0.01, True: 0.01}).fit(X, y)
+    assert_array_equal(equal.predict_proba(X), plain)
+    for weights in ({False: 1e308, True: 1e308}, {False: 1e250, True: 1.0}):
+        with pytest.raises(ValueError, match="class_weight must have positive values below 1e"):
+            LHBoostClassifier(class_weight=weights).fit(X, y, np.full(40, 1e59))
+
+
+def test_a_class_of_weight_zero_is_absent():
+    X, y = np.arange(40.0)[:, None], np.arange(40) % 2
+    model = LHBoostClassifier(n_estimators=3, class_weight={0: 0.0}).fit(X, y)
+    assert model.classes_.tolist() == [1]
+    assert_array_equal(model.predict_proba(X), np.ones((40, 1)))
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_every_class_keeps_a_training_row(seed):
+    X, y = np.arange(20.0)[:, None], np.arange(20) == 0
+    model = LHBoostClassifier(early_stopping=True, n_estimators=3, random_state=seed).fit(X, y)
+    assert model.predict_proba(X)[:, 1].mean() < 0.3
+
+
+def test_validation_targets_beyond_those_of_training_count_as_they_are():
+    X, y = np.arange(50.0)[:, None], np.arange(50.0)
+    model = LHBoostRegressor(n_estimators=5).fit(X, y, X_val=X, y_val=y + 1000)
+    expected = -((y + 1000 - y.mean()) ** 2).mean() / 2
+    assert model.validation_score_[0] == pytest.approx(expected, rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"max_depth": 2**63},
+        {"min_samples_leaf": 10**30},
+        {"n_iter_no_change": 10**30, "early_stopping": True},
+        {"learning_rate": 1.7e308, "n_estimators": 1, "max_depth": 1},
+    ],
+)
+def test_parameters_of_any_size_are_taken(parameters):
+    X, y = np.zeros((40, 1)), np.arange(40) % 2
+    weight = np.linspace(0.1, 1.0, 40)
+    for own in (None, weight):
+        model = LHBoostClassifier(**parameters).fit(X, y, own)
+        assert np.isfinite(model.predict_proba(X)).all()

@@ -270,6 +270,18 @@ def test_sparse_tables_are_like_dense_ones(table, loss, plan, seed):
     assert_same_result(dense, sparse)
 
 
+def test_products_of_a_block_fit_a_word():
+    # 128 rows at the low end of 12 bits about the mean: their squares reach 2**31.
+    x = np.concatenate([np.zeros(128), np.full(200, (1 - 1e-5) * 328 / 200)])
+    X = np.column_stack([x, np.random.default_rng(0).normal(size=len(x))])
+    table = X, np.zeros(2, dtype=np.int32), None
+    plan = boosting.Plan(n_hyperplanes=1, max_terms=2, min_weight=0)
+    for order in (slice(None), np.random.default_rng(1).permutation(len(x))):
+        rows = X[order], *table[1:]
+        expected = boost_by_reference(rows, "squared_error", plan, 0)
+        assert_same_trees(boost(rows, "squared_error", plan, 0)[1]["trees"], expected.trees)
+
+
 def make_large_table(n, seed):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, 9))

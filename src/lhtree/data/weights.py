@@ -71,7 +71,7 @@ def to_units(weight: Floats | None, name: str = "sample_weight") -> tuple[Ints |
     is_whole = bool(np.all(weight == np.floor(weight)))
     unit = 1 if is_whole else 1 << UNIT_BITS
     units = np.maximum(np.floor(weight * unit + 0.5), 1.0)
-    if units.sum() >= 2.0**MOST_WEIGHT_BITS:
+    if not units.sum() < 2.0**MOST_WEIGHT_BITS:
         raise ValueError(
             f"{name} adds up to {weight.sum():g} over the rows, but the sum must be below "
             f"{2.0**MOST_WEIGHT_BITS / unit:g}; divide it by a constant."

@@ -18,7 +18,12 @@ from lhtree.data import sparse
 from lhtree.data.reading import read_rows
 from lhtree.data.table import encode
 from lhtree.data.validation import check_dates, check_present
-from lhtree.data.weights import compute_class_weight, resolve_sample_weight, to_units
+from lhtree.data.weights import (
+    check_range,
+    compute_class_weight,
+    resolve_sample_weight,
+    to_units,
+)
 from lhtree.estimators.base import TreeEstimator, restored_on_error, with_callbacks
 from lhtree.estimators.boosting_params import BoostingParams
 from lhtree.estimators.docstrings import describe_boosting
@@ -106,6 +111,7 @@ class BoostingEstimator(TreeEstimator):
             stops = params.stops_early(len(training.y), has_validation=has_validation)
             if held_out is None and stops:
                 training, held_out = self._hold_out(training, params, seed)
+                stops = len(held_out.y) > 0
             self._boost(training, held_out, params, seed, stops_early=stops)
         progress.end()
         return self
@@ -165,7 +171,13 @@ class BoostingEstimator(TreeEstimator):
             random_state=seed,
             stratify=self._stratify(part, params.validation_fraction),
         )
-        return part.take(np.sort(kept)), part.take(np.sort(held_out))
+        moved = self._list_missed(part.y, kept, held_out)
+        kept, held_out = np.append(kept, moved), np.setdiff1d(held_out, moved)
+        return part.take(np.sort(kept)), part.take(held_out)
+
+    def _list_missed(self, y, kept, held_out):
+        """Return held-out rows that the training rows cannot do without."""
+        return held_out[:0]
 
     def _boost(self, training, held_out, params, seed, *, stops_early):
         """Encode the rows, add the rounds and keep the model."""
@@ -433,14 +445,18 @@ class LHBoostClassifier(ClassifierMixin, BoostingEstimator):
         factor = compute_class_weight(params.class_weight, self.classes_, y, part.weight)
         if factor is None:
             return part._replace(y=y)
-        weight = np.ones(len(y)) if part.weight is None else part.weight
-        weighted = factor[y] * weight
-        if not weighted.any():
+        if not factor.any():
             raise ValueError(
                 f"class_weight={params.class_weight!r} leaves no row with a positive weight."
             )
+        check_range("class_weight", factor[factor > 0])
+        weight = np.ones(len(y)) if part.weight is None else part.weight
+        weighted = (factor / factor.max())[y] * weight
+        check_range("class_weight times sample_weight", weighted)
         weighted *= weight.sum() / weighted.sum()
-        return keep_positive(Part(part.X, y, weighted))
+        kept = keep_positive(Part(part.X, part.y, weighted))
+        self.classes_ = np.unique(kept.y)  # a class of weight 0 is absent
+        return kept._replace(y=encode(kept.y, self.classes_))
 
     def _encode_validation(self, part):
         classes = self.classes_.tolist()
@@ -458,6 +474,11 @@ class LHBoostClassifier(ClassifierMixin, BoostingEstimator):
         n_classes = np.count_nonzero(count)
         fits = n_held_out >= n_classes and len(part.y) - n_held_out >= n_classes
         return part.y if fits and count[count > 0].min() > 1 else None
+
+    def _list_missed(self, y, kept, held_out):
+        """Return the first row of each class that would have no training row."""
+        missed = np.setdiff1d(y, y[kept])
+        return np.array([held_out[y[held_out] == label].min() for label in missed], dtype=np.intp)
 
     def _place_targets(self, y, weights, held_out):
         if len(self.classes_) < 2:

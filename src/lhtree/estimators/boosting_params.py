@@ -26,6 +26,7 @@ MOST_CATEGORIES = 255  # codes of a column
 MANY_ROWS = 10_000  # above them, early stopping is worth a part of the rows
 MOST_ROUNDS = 2**24
 DIRECTION_WEIGHT_BITS = 31
+MORE_THAN_ALL = 2**41  # above the weight of all rows
 
 
 @dataclass(frozen=True)
@@ -135,13 +136,15 @@ class BoostingParams:
         bits = int(weights.sum_over(n_rows)).bit_length()
         return BoostingPlan(
             n_rounds=int(self.n_estimators),
-            patience=patience,
+            patience=min(patience, int(self.n_estimators) + 1),
             learning_rate=float(self.learning_rate),
             l2_regularization=float(self.l2_regularization),
             max_leaf_nodes=int(self.max_leaf_nodes),
-            max_depth=NO_MAX_DEPTH if self.max_depth is None else int(self.max_depth),
+            max_depth=NO_MAX_DEPTH
+            if self.max_depth is None
+            else min(int(self.max_depth), NO_MAX_DEPTH),
             min_hessian=max(1.0, least) if is_counted else 1.0,
-            min_weight=0 if least == 1 else int(least) * weights.unit,
+            min_weight=0 if least == 1 else min(int(least) * weights.unit, MORE_THAN_ALL),
             unit_weight=float(weights.unit),
             seed=seed,
             n_hyperplanes=int(self.n_hyperplanes) if max_terms >= 2 else 0,

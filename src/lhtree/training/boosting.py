@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -124,7 +124,14 @@ def place_numbers(
     column = np.ascontiguousarray(y[:, None])
     arrays, (_, z) = _core.learn_columns(column, weights.values, no_codes, True, 1)
     grid = GridColumns(**arrays)
-    _, other = _core.encode_rows(np.ascontiguousarray(held_out[:, None]), grid, True, 1)
+    # Held-out numbers beyond those of training count as what they are.
+    widest = np.iinfo(np.int32)
+    open_grid = replace(
+        grid,
+        low=np.array([widest.min + 1], dtype=np.int32),
+        high=np.array([widest.max], dtype=np.int32),
+    )
+    _, other = _core.encode_rows(np.ascontiguousarray(held_out[:, None]), open_grid, True, 1)
     assert z is not None
     scale = TargetScale(int(grid.power[0]), float(grid.origin[0]), int(grid.fill[0]))
     if grid.low[0] == grid.high[0]:  # the grid of a constant is all zeros
