@@ -75,8 +75,9 @@ std::vector<base::Column> read_columns(nb::handle object) {
                each.threshold.size() < base::most_bins,
            "a column must have at most 255 bins");
     demand(-1200 < power(j) && power(j) < 1200, "the power of a grid is out of range");
-    demand(std::isfinite(origin(j)) && base::gap < low(j) && low(j) <= high(j),
-           "the ends of a grid are out of range");
+    demand(std::isfinite(origin(j)), "the origin of a column is not an integer");
+    demand(low(j) <= high(j), "low and high of a column are exchanged");
+    demand(low(j) > base::gap, "the low of a column is that of a missing value");
   }
   return columns;
 }

@@ -52,7 +52,7 @@ def tables(draw):
             [
                 lambda n: None,
                 lambda n: rng.integers(1, 4, n),
-                lambda n: np.maximum(rng.exponential(2**16, n).astype(np.int64), 1),
+                lambda n: 1 + np.floor(np.asarray(rng.exponential(2**16, n))).astype(np.int64),
                 lambda n: rng.integers(1, 2**29, n),
             ]
         )
