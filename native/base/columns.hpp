@@ -44,18 +44,19 @@ class ValueCounter {
  public:
   explicit ValueCounter(const StopFlag& stop) : stop_(stop) {}
 
-  /// `weight` may be null.
-  const std::vector<Counted>& run(const double* value, const std::int64_t* weight, std::int64_t n) {
+  /// `weight` may be null; rows that are `held_out`, if it is not null, do not count.
+  const std::vector<Counted>& run(const double* value, const std::int64_t* weight,
+                                  const std::uint8_t* held_out, std::int64_t n) {
     values_.clear();
-    weight == nullptr ? count_rows(value, n) : add_weights(value, weight, n);
+    weight == nullptr ? count_rows(value, held_out, n) : add_weights(value, weight, held_out, n);
     return values_;
   }
 
  private:
-  void count_rows(const double* value, std::int64_t n) {
+  void count_rows(const double* value, const std::uint8_t* held_out, std::int64_t n) {
     key_.clear();
     for (std::int64_t i = 0; i < n; ++i)
-      if (!std::isnan(value[i])) key_.push_back(to_key(value[i]));
+      if (!std::isnan(value[i]) && !(held_out && held_out[i])) key_.push_back(to_key(value[i]));
     sort_keys(key_, spare_, stop_);
     check_stop(stop_);
     for (std::size_t i = 0, end = 0; i < key_.size(); i = end) {
@@ -64,9 +65,10 @@ class ValueCounter {
     }
   }
 
-  void add_weights(const double* value, const std::int64_t* weight, std::int64_t n) {
+  void add_weights(const double* value, const std::int64_t* weight, const std::uint8_t* held_out,
+                   std::int64_t n) {
     for (std::int64_t i = 0; i < n; ++i)
-      if (!std::isnan(value[i]))
+      if (!std::isnan(value[i]) && !(held_out && held_out[i]))
         values_.push_back({value[i] + 0.0, static_cast<std::uint64_t>(weight[i])});
     std::sort(values_.begin(), values_.end(),
               [](const Counted& a, const Counted& b) { return a.value < b.value; });
@@ -146,15 +148,16 @@ class TableEncoder {
     if (wants_z) rows_.z.resize(n_rows * n_columns);
   }
 
-  /// Learn the columns from the first `n_learned` rows, all of positive weight; `columns` says
-  /// which of them are categories.
-  void learn(std::vector<Column>& columns, std::int64_t n_learned, const std::int64_t* weight,
+  /// Learn the columns from the rows, all of positive weight, that are not `held_out`; `columns`
+  /// says which of them are categories. Encode all rows.
+  void learn(std::vector<Column>& columns, const std::int64_t* weight, const std::uint8_t* held_out,
              std::int64_t n_threads, const Poll& poll) {
     run_columns(n_threads, poll, [&](const double* x, std::int64_t j, ValueCounter& counter) {
       Column& column = columns[j];
       if (column.is_category()) return column;
-      column = learn_column(counter.run(x, weight, n_learned));
-      column.has_gaps = std::any_of(x, x + n_learned, [](double v) { return std::isnan(v); });
+      column = learn_column(counter.run(x, weight, held_out, n_rows_));
+      for (std::int64_t i = 0; i < n_rows_ && !column.has_gaps; ++i)
+        column.has_gaps = std::isnan(x[i]) && !(held_out && held_out[i]);
       return column;
     });
   }
@@ -213,17 +216,24 @@ struct Entries {
   std::int64_t size() const { return start[n_rows]; }
 };
 
-/// Learn the columns of a sparse table of numbers, whose rows have positive weights or all one.
+/// Learn the columns of a sparse table of numbers, whose rows have positive weights or all one,
+/// from those that are not `held_out`.
 inline std::vector<Column> learn_columns(const Entries& entries, const std::int64_t* weight,
-                                         std::int64_t n_threads, const Poll& poll) {
-  const std::int64_t n = entries.size(), d = entries.n_columns;
+                                         const std::uint8_t* held_out, std::int64_t n_threads,
+                                         const Poll& poll) {
+  const std::int64_t d = entries.n_columns;
   std::vector<std::int64_t> start(d + 1, 0);
-  for (std::int64_t k = 0; k < n; ++k) ++start[entries.column[k] + 1];
+  for (std::int64_t i = 0; i < entries.n_rows; ++i)
+    for (std::int64_t k = entries.start[i]; k < entries.start[i + 1] && !(held_out && held_out[i]);
+         ++k)
+      ++start[entries.column[k] + 1];
   std::partial_sum(start.begin(), start.end(), start.begin());
+  const std::int64_t n = start.back();
   std::vector<double> value(n);
   std::vector<std::int64_t> weight_of(weight ? n : 0), next(start.begin(), start.end() - 1);
   std::uint64_t whole = 0;
   for (std::int64_t i = 0; i < entries.n_rows; ++i) {
+    if (held_out && held_out[i]) continue;
     whole += static_cast<std::uint64_t>(weight ? weight[i] : 1);
     for (std::int64_t k = entries.start[i]; k < entries.start[i + 1]; ++k) {
       const std::int64_t place = next[entries.column[k]]++;
@@ -240,7 +250,7 @@ inline std::vector<Column> learn_columns(const Entries& entries, const std::int6
               for (std::int64_t j = task * few; j < std::min(d, (task + 1) * few); ++j) {
                 const std::int64_t* own = weight ? weight_of.data() + start[j] : nullptr;
                 const std::int64_t size = start[j + 1] - start[j];
-                std::vector<Counted> values = counter.run(value.data() + start[j], own, size);
+                std::vector<Counted> values = counter.run(value.data() + start[j], own, nullptr, size);
                 std::uint64_t stored = 0;
                 for (const Counted& each : values) stored += each.weight;
                 add_zeros(values, whole - stored);

@@ -10,6 +10,7 @@
 
 #include "base/columns.hpp"
 #include "grow/boosting.hpp"
+#include "grow/softmax.hpp"
 #include "predict/walk.hpp"
 #include "read_rules.hpp"
 #include "threads.hpp"
@@ -90,8 +91,11 @@ Encoded to_arrays(base::EncodedRows rows, std::size_t n_rows, std::size_t n_colu
   return {to_numpy<std::uint8_t, 2>(std::move(rows.bin), {n_rows, n_columns}), std::move(z)};
 }
 
-const std::int64_t* data_of(const std::optional<Longs>& weight) {
-  return weight ? weight->data() : nullptr;
+using Flags = Input<std::uint8_t, 1>;
+
+template <class Array>
+auto data_of(const std::optional<Array>& array) {
+  return array ? array->data() : nullptr;
 }
 
 /// Refuse weights with which sums could overflow.
@@ -106,14 +110,22 @@ void check_weight(const std::optional<Longs>& weight, std::size_t n_rows) {
   }
 }
 
-/// Learn the columns of a table of rows of positive weight, and encode it.
+void check_held_out(const std::optional<Flags>& held_out, std::size_t n_rows) {
+  if (!held_out) return;
+  check_length(held_out->size(), n_rows, "held_out");
+  demand(std::count(held_out->data(), held_out->data() + n_rows, 0) > 0,
+         "there must be rows to train on");
+}
+
+/// Learn the columns of a table of rows of positive weight, but for those held out, and encode it.
 template <class T>
 std::pair<nb::dict, Encoded> learn_columns(const Input<T, 2>& X, const std::optional<Longs>& weight,
-                                           const Ints& n_codes, bool wants_z,
-                                           std::int64_t n_threads) {
+                                           const std::optional<Flags>& held_out, const Ints& n_codes,
+                                           bool wants_z, std::int64_t n_threads) {
   check_not_empty(X);
   demand(n_codes.size() == X.shape(1), "n_codes must have one entry per column");
   check_weight(weight, X.shape(0));
+  check_held_out(held_out, X.shape(0));
   std::vector<base::Column> columns(n_codes.size());
   for (std::size_t j = 0; j < n_codes.size(); ++j) {
     demand(0 <= n_codes(j) && n_codes(j) <= base::most_bins, "n_codes must lie from 0 to 255");
@@ -125,7 +137,7 @@ std::pair<nb::dict, Encoded> learn_columns(const Input<T, 2>& X, const std::opti
     nb::gil_scoped_release unlocked;
     const auto n = static_cast<std::int64_t>(X.shape(0)), d = static_cast<std::int64_t>(X.shape(1));
     base::TableEncoder<T> encoder(X.data(), n, d, wants_z);
-    encoder.learn(columns, n, data_of(weight), n_threads, poll);
+    encoder.learn(columns, data_of(weight), data_of(held_out), n_threads, poll);
     rows = encoder.take();
   }
   return {to_dict(columns), to_arrays(std::move(rows), X.shape(0), X.shape(1), wants_z)};
@@ -178,16 +190,18 @@ EncodedEntries encode(const base::Entries& entries, const std::vector<base::Colu
 /// Learn the columns of a sparse table, and encode its entries.
 std::pair<nb::dict, EncodedEntries> learn_sparse(const Longs& start, const Ints& column,
                                                  const Doubles& value, std::int64_t n_columns,
-                                                 const std::optional<Longs>& weight, bool wants_z,
+                                                 const std::optional<Longs>& weight,
+                                                 const std::optional<Flags>& held_out, bool wants_z,
                                                  std::int64_t n_threads) {
   const base::Entries entries = read_entries(start, column, value, n_columns);
   demand(entries.n_rows > 0, "X must not be empty");
   check_weight(weight, start.size() - 1);
+  check_held_out(held_out, start.size() - 1);
   std::vector<base::Column> columns;
   const Poll poll = make_poll(nb::none());
   {
     nb::gil_scoped_release unlocked;
-    columns = base::learn_columns(entries, data_of(weight), n_threads, poll);
+    columns = base::learn_columns(entries, data_of(weight), data_of(held_out), n_threads, poll);
   }
   return {to_dict(columns), encode(entries, columns, wants_z)};
 }
@@ -216,17 +230,25 @@ struct RowArrays {
   std::optional<Input<std::uint8_t, 1>> entry_bin;
   std::optional<Ints> entry_z, entry_column;
   std::optional<Longs> entry_start, weight;
+  std::optional<Flags> held_out;
   Ints y;
+  std::int64_t n_outputs = 1;
   std::vector<std::int64_t> score;
+
+  static constexpr std::int64_t most_outputs = 1 << 16;
 
   RowArrays(nb::handle object, const base::Layout& layout, bool needs_z) {
     y = get_array<std::int32_t>(object, "y");
     if (!object.attr("weight").is_none()) weight = get_array<std::int64_t>(object, "weight");
-    const auto given = get_array<std::int64_t>(object, "score");
+    const auto given = get_array<std::int64_t, 2>(object, "score");
     score.assign(given.data(), given.data() + given.size());
     const std::size_t n = y.size();
-    check_length(score.size(), n, "score");
+    n_outputs = static_cast<std::int64_t>(nb::cast<std::int64_t>(object.attr("n_outputs")));
+    demand(n_outputs > 0 && n_outputs <= most_outputs, "n_outputs is out of range");
+    check_length(score.size(), n * n_outputs, "score");
     check_weight(weight, n);
+    if (!object.attr("held_out").is_none()) held_out = get_array<std::uint8_t>(object, "held_out");
+    check_held_out(held_out, n);
     if (object.attr("start").is_none())
       read_dense(object, layout, needs_z);
     else
@@ -235,7 +257,10 @@ struct RowArrays {
 
   bool is_sparse() const { return entry_start.has_value(); }
   std::int64_t n_rows() const { return static_cast<std::int64_t>(y.size()); }
-  grow::Rows rows() { return {n_rows(), y.data(), data_of(weight), score.data()}; }
+  grow::Rows rows() {
+    return {n_rows(),     n_outputs, y.data(), data_of(weight), held_out ? held_out->data() : nullptr,
+            score.data()};
+  }
 
   template <class Table>
   Table table(const base::Layout& layout) const {
@@ -287,6 +312,7 @@ grow::BoostingPlan read_plan(nb::handle object) {
   read_field(object, "n_rounds", plan.n_rounds);
   read_field(object, "patience", plan.patience);
   read_field(object, "learning_rate", plan.learning_rate);
+  read_field(object, "subsample", plan.subsample);
   read_field(object, "l2_regularization", plan.l2_regularization);
   read_field(object, "min_hessian", plan.min_hessian);
   read_field(object, "min_weight", plan.min_weight);
@@ -303,14 +329,14 @@ grow::BoostingPlan read_plan(nb::handle object) {
   return plan;
 }
 
-nb::dict to_dict(model::Ensemble trees) {
+nb::dict to_dict(model::Ensemble trees, std::size_t n_outputs) {
   nb::dict result;
-  const std::size_t n_code_sets = trees.codes.size() / 4;
+  const std::size_t n_code_sets = trees.codes.size() / 4, n_leaves = trees.value.size() / n_outputs;
   result["tree_start"] = to_numpy(std::move(trees.tree_start));
   result["left"] = to_numpy(std::move(trees.left));
   result["column"] = to_numpy(std::move(trees.column));
   result["missing_left"] = to_numpy(std::move(trees.missing_left));
-  result["value"] = to_numpy(std::move(trees.value));
+  result["value"] = to_numpy<std::int32_t, 2>(std::move(trees.value), {n_leaves, n_outputs});
   result["weight"] = to_numpy(std::move(trees.weight));
   result["gain"] = to_numpy(std::move(trees.gain));
   result["threshold"] = to_numpy(std::move(trees.threshold));
@@ -323,6 +349,14 @@ nb::dict to_dict(model::Ensemble trees) {
   return result;
 }
 
+template <class Loss>
+Loss make_loss(std::int64_t n_outputs) {
+  if constexpr (std::is_constructible_v<Loss, std::int64_t>)
+    return Loss(n_outputs);
+  else
+    return Loss{};
+}
+
 template <class Loss, class Row, class Table>
 grow::Boosted boost_rows(const std::vector<base::Column>& columns, const base::Layout& layout,
                          RowArrays& training, RowArrays& held_out, const grow::BoostingPlan& plan,
@@ -333,8 +367,9 @@ grow::Boosted boost_rows(const std::vector<base::Column>& columns, const base::L
       [&](std::int64_t, const StopFlag& stop) {
         base::Team team(n_threads);
         const Table table = training.table<Table>(layout), other = held_out.table<Table>(layout);
-        grow::Booster<Loss, Row, Table> booster(columns, table, training.rows(), other,
-                                                held_out.rows(), plan, team, stop);
+        grow::Booster<Loss, Row, Table> booster(make_loss<Loss>(training.n_outputs), columns,
+                                                table, training.rows(), other, held_out.rows(),
+                                                plan, team, stop);
         result = booster.run();
       },
       poll);
@@ -364,20 +399,26 @@ nb::dict boost(nb::handle columns_object, nb::handle training_object, nb::handle
   demand(!training.score.empty(), "there must be rows");
   demand(training.is_sparse() == held_out.is_sparse(), "all rows must be dense, or all sparse");
   demand(loss == "squared_error" || loss == "log_loss", "loss is unknown");
+  demand(training.n_outputs == held_out.n_outputs, "all rows must have the same outputs");
+  demand(training.n_outputs == 1 || loss == "log_loss", "the loss has one output");
   const bool is_weighted = training.weight || (plan.min_weight > 1 && loss == "log_loss");
   grow::Boosted boosted;
   const Poll poll = make_poll(nb::none());
   {
     nb::gil_scoped_release unlocked;
-    const auto run = loss == "squared_error"
-                         ? choose_booster<grow::SquaredLoss>(is_weighted, training.is_sparse())
-                         : choose_booster<grow::LogisticLoss>(is_weighted, training.is_sparse());
+    const auto run =
+        loss == "squared_error"  ? choose_booster<grow::SquaredLoss>(is_weighted, training.is_sparse())
+        : training.n_outputs > 1 ? choose_booster<grow::SoftmaxLoss>(is_weighted, training.is_sparse())
+                                 : choose_booster<grow::LogisticLoss>(is_weighted, training.is_sparse());
     boosted = run(columns, layout, training, held_out, plan, n_threads, poll);
   }
   nb::dict result;
-  result["trees"] = to_dict(std::move(boosted.trees));
-  result["score"] = to_numpy(std::move(training.score));
-  result["held_out_score"] = to_numpy(std::move(held_out.score));
+  const auto n_outputs = static_cast<std::size_t>(training.n_outputs);
+  result["trees"] = to_dict(std::move(boosted.trees), n_outputs);
+  result["score"] = to_numpy<std::int64_t, 2>(std::move(training.score),
+                                              {training.y.size(), n_outputs});
+  result["held_out_score"] = to_numpy<std::int64_t, 2>(std::move(held_out.score),
+                                                       {held_out.y.size(), n_outputs});
   result["training_loss"] = to_numpy(std::move(boosted.training_loss));
   result["validation_loss"] = to_numpy(std::move(boosted.validation_loss));
   return result;
@@ -386,7 +427,8 @@ nb::dict boost(nb::handle columns_object, nb::handle training_object, nb::handle
 /// The arrays of an ensemble, kept alive.
 struct EnsembleArrays {
   Longs tree_start, weight, term_start, cut;
-  Ints left, column, value, feature, fill;
+  Ints left, column, feature, fill;
+  Input<std::int32_t, 2> value;  // of each leaf, for each output
   Input<std::uint8_t, 1> missing_left;
   Doubles threshold;
   Input<std::uint64_t, 2> codes;
@@ -399,9 +441,9 @@ struct EnsembleArrays {
         cut(get_array<std::int64_t>(object, "cut")),
         left(get_array<std::int32_t>(object, "left")),
         column(get_array<std::int32_t>(object, "column")),
-        value(get_array<std::int32_t>(object, "value")),
         feature(get_array<std::int32_t>(object, "feature")),
         fill(get_array<std::int32_t>(object, "fill")),
+        value(get_array<std::int32_t, 2>(object, "value")),
         missing_left(get_array<std::uint8_t>(object, "missing_left")),
         threshold(get_array<double>(object, "threshold")),
         codes(get_array<std::uint64_t, 2>(object, "codes")),
@@ -413,7 +455,6 @@ struct EnsembleArrays {
             left.data(),
             column.data(),
             missing_left.data(),
-            value.data(),
             threshold.data(),
             codes.data(),
             term_start.data(),
@@ -429,7 +470,7 @@ struct EnsembleArrays {
     demand(tree_start.size() > 0 && tree_start(0) == 0, "tree_start must begin with 0");
     check_starts(tree_start, tree_start.size() - 1, n_nodes,
                  "tree_start must end at the last node");
-    for (const std::size_t size : {column.size(), value.size(), weight.size(), missing_left.size()})
+    for (const std::size_t size : {column.size(), weight.size(), missing_left.size()})
       demand(size == n_nodes, "the arrays of nodes must have one entry per node");
     std::size_t n_numbers = 0, n_categories = 0, n_planes = 0;
     for (std::size_t tree = 0; tree + 1 < tree_start.size(); ++tree) {
@@ -451,6 +492,8 @@ struct EnsembleArrays {
       }
       demand(next == n, "every node of a tree must have a parent");
     }
+    demand(value.shape(0) == n_nodes - n_numbers - n_categories - n_planes && value.shape(1) > 0,
+           "value must have one row per leaf, and an output");
     demand(threshold.size() == n_numbers, "threshold must have one entry per split by numbers");
     demand(codes.shape(0) == n_categories && codes.shape(1) == 4,
            "codes must have four words per split by categories");
@@ -509,21 +552,23 @@ void walk_rows(const Input<T, 2>& X, nb::handle ensemble, nb::handle columns_obj
             poll);
 }
 
-/// Sums of what the leaves of each row add, for each of `n_outputs`: tree k adds to k % n_outputs.
+/// Sums of what the leaves of each row add to each output.
 template <class T>
 Output<std::int64_t, 2> sum_trees(const Input<T, 2>& X, nb::handle ensemble, nb::handle columns,
-                                  nb::handle prepared, std::int64_t n_outputs,
-                                  std::int64_t n_threads) {
-  demand(n_outputs > 0, "n_outputs must be positive");
-  const auto value = get_array<std::int32_t>(ensemble, "value");
+                                  nb::handle prepared, std::int64_t n_threads) {
+  const auto value = get_array<std::int32_t, 2>(ensemble, "value");
   const auto start = get_array<std::int64_t>(ensemble, "tree_start");
+  const auto n_nodes = static_cast<std::size_t>(start(start.size() - 1));
+  demand(2 * value.shape(0) == n_nodes + start.size() - 1, "value must have one row per leaf");
+  const std::size_t n_outputs = value.shape(1);
   std::vector<std::int64_t> score(X.shape(0) * n_outputs, 0);
   walk_rows(X, ensemble, columns, prepared, n_threads,
-            [&](std::int64_t row, std::int64_t tree, std::int64_t node) {
-              score[row * n_outputs + tree % n_outputs] += value.data()[start.data()[tree] + node];
+            [&](std::int64_t row, std::int64_t, std::int64_t, std::int64_t leaf) {
+              const std::int32_t* added = value.data() + leaf * n_outputs;
+              std::int64_t* sum = score.data() + row * n_outputs;
+              for (std::size_t k = 0; k < n_outputs; ++k) sum[k] += added[k];
             });
-  return to_numpy<std::int64_t, 2>(std::move(score),
-                                   {X.shape(0), static_cast<std::size_t>(n_outputs)});
+  return to_numpy<std::int64_t, 2>(std::move(score), {X.shape(0), n_outputs});
 }
 
 /// The leaf of each row in each tree.
@@ -533,7 +578,7 @@ Output<std::int64_t, 2> find_leaves(const Input<T, 2>& X, nb::handle ensemble, n
   const std::size_t n_trees = get_array<std::int64_t>(ensemble, "tree_start").size() - 1;
   std::vector<std::int64_t> leaf(X.shape(0) * n_trees);
   walk_rows(X, ensemble, columns, prepared, n_threads,
-            [&](std::int64_t row, std::int64_t tree, std::int64_t node) {
+            [&](std::int64_t row, std::int64_t tree, std::int64_t node, std::int64_t) {
               leaf[row * n_trees + tree] = node;
             });
   return to_numpy<std::int64_t, 2>(std::move(leaf), {X.shape(0), n_trees});
@@ -542,25 +587,25 @@ Output<std::int64_t, 2> find_leaves(const Input<T, 2>& X, nb::handle ensemble, n
 }  // namespace
 
 void bind_exact(nb::module_& m) {
-  m.def("learn_columns", &learn_columns<double>, "X"_a.noconvert(), "weight"_a.none(), "n_codes"_a,
+  m.def("learn_columns", &learn_columns<double>, "X"_a.noconvert(), "weight"_a.none(), "held_out"_a.none(), "n_codes"_a,
         "wants_z"_a, "n_threads"_a);
-  m.def("learn_columns", &learn_columns<float>, "X"_a.noconvert(), "weight"_a.none(), "n_codes"_a,
+  m.def("learn_columns", &learn_columns<float>, "X"_a.noconvert(), "weight"_a.none(), "held_out"_a.none(), "n_codes"_a,
         "wants_z"_a, "n_threads"_a);
   m.def("encode_rows", &encode_rows<double>, "X"_a.noconvert(), "columns"_a, "wants_z"_a,
         "n_threads"_a);
   m.def("encode_rows", &encode_rows<float>, "X"_a.noconvert(), "columns"_a, "wants_z"_a,
         "n_threads"_a);
   m.def("learn_sparse", &learn_sparse, "start"_a.noconvert(), "column"_a.noconvert(),
-        "value"_a.noconvert(), "n_columns"_a, "weight"_a.none(), "wants_z"_a, "n_threads"_a);
+        "value"_a.noconvert(), "n_columns"_a, "weight"_a.none(), "held_out"_a.none(), "wants_z"_a, "n_threads"_a);
   m.def("encode_sparse", &encode_sparse, "start"_a.noconvert(), "column"_a.noconvert(),
         "value"_a.noconvert(), "columns"_a, "wants_z"_a);
   m.def("compute_log", [](double x) { return base::log(x); }, "x"_a);
   m.def("compute_exp", [](double x) { return base::exp(x); }, "x"_a);
   m.def("prepare_ensemble", &prepare_ensemble, "ensemble"_a, "columns"_a);
   m.def("sum_trees", &sum_trees<double>, "X"_a.noconvert(), "ensemble"_a, "columns"_a, "prepared"_a,
-        "n_outputs"_a, "n_threads"_a);
+        "n_threads"_a);
   m.def("sum_trees", &sum_trees<float>, "X"_a.noconvert(), "ensemble"_a, "columns"_a, "prepared"_a,
-        "n_outputs"_a, "n_threads"_a);
+        "n_threads"_a);
   m.def("find_leaves", &find_leaves<double>, "X"_a.noconvert(), "ensemble"_a, "columns"_a,
         "prepared"_a, "n_threads"_a);
   m.def("find_leaves", &find_leaves<float>, "X"_a.noconvert(), "ensemble"_a, "columns"_a,

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <numeric>
 #include <vector>
 
 #include "base/columns.hpp"
@@ -15,21 +14,11 @@
 
 namespace lhtree::grow {
 
-constexpr double most_value = 2147483647.0;
-
-/// What a leaf adds to the score: a Newton step times `factor`, as an integer.
-template <class Sums>
-std::int32_t compute_leaf_value(const Sums& sums, double factor, double ridge) {
-  const double h = static_cast<double>(sums.h) + ridge;
-  if (sums.g == 0 || !(h > 0.0)) return 0;
-  const double value = base::round_half_up(-factor * static_cast<double>(sums.g) / h);
-  return static_cast<std::int32_t>(std::clamp(value, -most_value, most_value));
-}
-
 struct BoostingPlan {
   std::int64_t first_round = 0, n_rounds = 100;
   std::int64_t patience = 0;  // rounds without a lower validation loss; 0: never stop early
   double learning_rate = 0.1;
+  double subsample = 1.0;  // share of the rows that each round draws
   double l2_regularization = 0.0;
   double min_hessian = 1.0;     // of a leaf
   std::int64_t min_weight = 0;  // of a leaf, in units of row weights
@@ -47,41 +36,43 @@ struct Boosted {
 
 /// Adds rounds to the scores of the rows.
 template <class Loss, class Row, base::EncodedTable Table>
+  requires LossOfRows<Loss, Row>
 class Booster {
  public:
   using Sums = typename Row::Sums;
 
-  Booster(const std::vector<base::Column>& columns, const Table& table, const Rows& rows,
-          const Table& held_out, const Rows& held_out_rows, const BoostingPlan& plan,
-          base::Team& team, const StopFlag& stop)
-      : columns_(columns),
+  /// Rows of `rows` may be held out; all of `others` are.
+  Booster(Loss loss, const std::vector<base::Column>& columns, const Table& table, const Rows& rows,
+          const Table& other_table, const Rows& others, const BoostingPlan& plan, base::Team& team,
+          const StopFlag& stop)
+      : loss_(std::move(loss)),
+        columns_(columns),
         table_(table),
-        held_out_(held_out),
+        other_table_(other_table),
         rows_(rows),
-        held_out_rows_(held_out_rows),
+        others_(others),
         plan_(plan),
         ridge_(plan.l2_regularization * Loss::hessian_unit * plan.unit_weight),
         team_(team),
         grower_(table, make_settings(plan, ridge_), team, stop) {
-    gradients_.row.resize(rows.n);
-    all_.resize(rows.n);
-    std::iota(all_.begin(), all_.end(), 0u);
+    gradient_.resize(rows.n);
+    drawn_.reserve(rows.n);
   }
 
   /// Add rounds; with patience, keep those up to the lowest validation loss.
   Boosted run() {
     Boosted result;
-    note_losses(result);
-    double lowest = result.validation_loss.back();
     std::int64_t best = 0;  // rounds at the lowest validation loss
-    for (std::int64_t round = 0; round < plan_.n_rounds; ++round) {
-      add_tree(round, result.trees);
-      note_losses(result);
-      if (result.validation_loss.back() < lowest) {
-        lowest = result.validation_loss.back();
-        best = round + 1;
-      }
-      if (plan_.patience > 0 && round + 1 - best >= plan_.patience) break;
+    for (std::int64_t round = 0;; ++round) {
+      const bool is_last = round == plan_.n_rounds;
+      const std::uint64_t key =
+          hash64(plan_.seed, static_cast<std::uint64_t>(plan_.first_round + round));
+      const double unit = loss_.begin_round(rows_, key, team_);
+      note_losses(compute_gradients(loss_, rows_, team_, is_last ? nullptr : gradient_.data()),
+                  result);
+      if (result.validation_loss.back() < result.validation_loss[best]) best = round;
+      if (is_last || (plan_.patience > 0 && round - best >= plan_.patience)) break;
+      add_tree(key, plan_.learning_rate * unit, result.trees);
     }
     if (plan_.patience > 0) result.trees.keep(best);
     return result;
@@ -98,67 +89,116 @@ class Booster {
     return settings;
   }
 
-  void note_losses(Boosted& result) {
-    result.training_loss.push_back(sum_losses<Loss>(rows_, team_).to_double());
-    result.validation_loss.push_back(sum_losses<Loss>(held_out_rows_, team_).to_double());
+  void note_losses(LossSums sums, Boosted& result) {
+    constexpr Row* no_gradients = nullptr;
+    sums.held_out += compute_gradients(loss_, others_, team_, no_gradients).training;
+    result.training_loss.push_back(sums.training.to_double());
+    result.validation_loss.push_back(sums.held_out.to_double());
   }
 
-  void add_tree(std::int64_t round, model::Ensemble& trees) {
-    Loss::compute(rows_, team_, gradients_);
-    std::vector<Sums> parts(count_parts(rows_.n));
-    visit_parts(team_, rows_.n, [&](std::int64_t begin, std::int64_t end, std::int64_t part) {
-      for (std::int64_t i = begin; i < end; ++i) gradients_.row[i].add_to(parts[part]);
+  void add_tree(std::uint64_t key, double step, model::Ensemble& trees) {
+    draw_rows(key);
+    const auto& nodes = grower_.grow(drawn_, gradient_.data(), sum_drawn(), key);
+    compute_values(nodes, step);
+    add_to_drawn(nodes);
+    add_to_others(nodes, table_, rows_, undrawn_.data(), static_cast<std::int64_t>(undrawn_.size()));
+    add_to_others(nodes, other_table_, others_, nullptr, others_.n);
+    append(nodes, trees);
+  }
+
+  /// Draw each row to train on with the probability `subsample`, by a hash of its number.
+  void draw_rows(std::uint64_t key) {
+    const bool draws_all = plan_.subsample >= 1.0;
+    if (draws_all && !drawn_.empty()) return;
+    const std::uint64_t draws = hash64(key, row_draws);
+    const auto most = draws_all ? 0 : static_cast<std::uint64_t>(plan_.subsample * 0x1p64);
+    drawn_.clear();
+    undrawn_.clear();
+    for (std::int64_t i = 0; i < rows_.n; ++i) {
+      const bool is_drawn =
+          !rows_.is_held_out(i) &&
+          (draws_all || hash64(draws, static_cast<std::uint64_t>(i)) < most);
+      (is_drawn ? drawn_ : undrawn_).push_back(static_cast<std::uint32_t>(i));
+    }
+  }
+
+  Sums sum_drawn() {
+    const auto n = static_cast<std::int64_t>(drawn_.size());
+    std::vector<Sums> parts(count_parts(n));
+    visit_parts(team_, n, [&](std::int64_t begin, std::int64_t end, std::int64_t part) {
+      for (std::int64_t i = begin; i < end; ++i) gradient_[drawn_[i]].add_to(parts[part]);
     });
     Sums whole;
     for (const Sums& each : parts) whole += each;
-    const std::uint64_t key =
-        hash64(plan_.seed, static_cast<std::uint64_t>(plan_.first_round + round));
-    const auto& nodes = grower_.grow(all_, gradients_.row.data(), whole, key);
-    const double factor = plan_.learning_rate * gradients_.factor;
-    const auto get_value = [&](const Node<Sums>& node) {
-      return compute_leaf_value(node.sums, factor, ridge_);
-    };
-    for (const Node<Sums>& node : nodes) {
-      if (node.left >= 0) continue;
-      const std::int32_t value = get_value(node);
-      for (std::int64_t i = node.begin; i < node.end; ++i) rows_.score[grower_.rows()[i]] += value;
-    }
-    add_to_held_out(nodes, get_value);
-    const auto get_weight = [](const Node<Sums>& node) {
-      if constexpr (Row::has_weight) return node.sums.w;
-      return node.n_rows();
-    };
-    const split::Limits limits = make_settings(plan_, ridge_).limits;
-    const auto get_gain = [&](const Node<Sums>& node) {
-      return node.split.score - split::compute_score(node.sums, limits);
-    };
-    trees.append(nodes, columns_, get_value, get_weight, get_gain);
+    return whole;
   }
 
-  template <class GetValue>
-  void add_to_held_out(const std::vector<Node<Sums>>& nodes, const GetValue& get_value) {
-    if (held_out_rows_.n == 0) return;
-    std::vector<std::int32_t> value(nodes.size());
-    for (std::size_t k = 0; k < nodes.size(); ++k) value[k] = get_value(nodes[k]);
-    visit_parts(team_, held_out_rows_.n, [&](std::int64_t begin, std::int64_t end, std::int64_t) {
+  /// What the leaves add to the scores, in the order of the nodes.
+  void compute_values(const std::vector<Node<Sums>>& nodes, double step) {
+    value_.assign(nodes.size() * rows_.n_outputs, 0);
+    team_.run(static_cast<std::int64_t>(nodes.size()), [&](std::int64_t k) {
+      const Node<Sums>& node = nodes[k];
+      if (node.left < 0)
+        loss_.write_values(rows_, grower_.rows().data() + node.begin, node.n_rows(), node.sums.g,
+                           node.sums.h, step, ridge_, values_of(k));
+    });
+  }
+
+  std::int32_t* values_of(std::int64_t node) { return value_.data() + node * rows_.n_outputs; }
+
+  void add_to_score(const Rows& rows, std::int64_t row, std::int64_t node) {
+    const std::int32_t* value = values_of(node);
+    std::int64_t* score = rows.score + row * rows.n_outputs;
+    for (std::int64_t c = 0; c < rows.n_outputs; ++c) score[c] += value[c];
+  }
+
+  void add_to_drawn(const std::vector<Node<Sums>>& nodes) {
+    team_.run(static_cast<std::int64_t>(nodes.size()), [&](std::int64_t k) {
+      if (nodes[k].left >= 0) return;
+      for (std::int64_t i = nodes[k].begin; i < nodes[k].end; ++i)
+        add_to_score(rows_, grower_.rows()[i], k);
+    });
+  }
+
+  /// Send rows down the tree and add to their scores; `row` may be null for all.
+  void add_to_others(const std::vector<Node<Sums>>& nodes, const Table& table, const Rows& rows,
+                     const std::uint32_t* row, std::int64_t n) {
+    visit_parts(team_, n, [&](std::int64_t begin, std::int64_t end, std::int64_t) {
       for (std::int64_t i = begin; i < end; ++i) {
+        const std::int64_t each = row ? row[i] : i;
         std::int64_t k = 0;
-        while (nodes[k].left >= 0) k = nodes[k].left + !nodes[k].split.goes_left(held_out_, i);
-        held_out_rows_.score[i] += value[k];
+        while (nodes[k].left >= 0) k = nodes[k].left + !nodes[k].split.goes_left(table, each);
+        add_to_score(rows, each, k);
       }
     });
   }
 
+  void append(const std::vector<Node<Sums>>& nodes, model::Ensemble& trees) {
+    const auto get_weight = [](const Node<Sums>& node) {
+      if constexpr (Row::has_weight) return node.sums.w;
+      return node.n_rows();
+    };
+    const split::Limits limits{ridge_, 0.0, 0};
+    const auto get_gain = [&](const Node<Sums>& node) {
+      return node.split.score - split::compute_score(node.sums, limits);
+    };
+    trees.append(nodes, columns_, value_.data(), rows_.n_outputs, get_weight, get_gain);
+  }
+
+  static constexpr std::uint64_t row_draws = ~std::uint64_t{3};  // no number of a row or column
+
+  Loss loss_;
   const std::vector<base::Column>& columns_;
   const Table& table_;
-  const Table& held_out_;
-  Rows rows_, held_out_rows_;
+  const Table& other_table_;
+  Rows rows_, others_;
   BoostingPlan plan_;
   double ridge_;
   base::Team& team_;
   TreeGrower<Row, Table> grower_;
-  Gradients<Row> gradients_;
-  std::vector<std::uint32_t> all_;
+  std::vector<Row> gradient_;
+  std::vector<std::uint32_t> drawn_, undrawn_;
+  std::vector<std::int32_t> value_;
 };
 
 }  // namespace lhtree::grow

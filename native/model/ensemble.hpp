@@ -19,7 +19,7 @@ struct Ensemble {
   std::vector<std::int32_t> left;          // counted from the root; the right child follows; -1
   std::vector<std::int32_t> column;        // of a split by a single column, else -1
   std::vector<std::uint8_t> missing_left;  // of a split by a column of numbers
-  std::vector<std::int32_t> value;         // what the node adds to the score
+  std::vector<std::int32_t> value;         // what the leaves add to each output
   std::vector<std::int64_t> weight;        // of its rows, in units of row weights
   std::vector<double> gain;
   std::vector<double> threshold;            // of splits by numbers: x < threshold goes left
@@ -30,9 +30,11 @@ struct Ensemble {
   std::vector<std::int64_t> cut;  // of hyperplanes: projections below it go left
 
   /// Append a tree whose nodes are in the order of their growth.
-  template <class Sums, class GetValue, class GetWeight, class GetGain>
+  /// `of_nodes` has what each node adds to each of `n_outputs`.
+  template <class Sums, class GetWeight, class GetGain>
   void append(const std::vector<grow::Node<Sums>>& nodes, const std::vector<base::Column>& columns,
-              const GetValue& get_value, const GetWeight& get_weight, const GetGain& get_gain) {
+              const std::int32_t* of_nodes, std::int64_t n_outputs, const GetWeight& get_weight,
+              const GetGain& get_gain) {
     std::vector<std::int64_t> order{0};
     for (std::size_t k = 0; k < order.size(); ++k) {
       const grow::Node<Sums>& node = nodes[order[k]];
@@ -42,12 +44,13 @@ struct Ensemble {
         order.push_back(node.left + 1);
       }
       append_split(node, columns);
-      value.push_back(get_value(node));
+      const std::int32_t* first = of_nodes + order[k] * n_outputs;
+      if (node.left < 0) value.insert(value.end(), first, first + n_outputs);
       weight.push_back(get_weight(node));
       gain.push_back(node.left < 0 ? 0.0 : get_gain(node));
     }
     tree_start.push_back(static_cast<std::int64_t>(left.size()));
-    size_.push_back({threshold.size(), codes.size(), cut.size()});
+    size_.push_back({value.size(), threshold.size(), codes.size(), cut.size()});
   }
 
   /// Keep the first trees only.
@@ -59,7 +62,7 @@ struct Ensemble {
     left.resize(n_nodes);
     column.resize(n_nodes);
     missing_left.resize(n_nodes);
-    value.resize(n_nodes);
+    value.resize(size.value);
     weight.resize(n_nodes);
     gain.resize(n_nodes);
     threshold.resize(size.threshold);
@@ -75,7 +78,7 @@ struct Ensemble {
  private:
   /// How long some arrays are after a tree.
   struct Size {
-    std::size_t threshold = 0, codes = 0, cut = 0;
+    std::size_t value = 0, threshold = 0, codes = 0, cut = 0;
   };
   std::vector<Size> size_;
 

@@ -22,7 +22,6 @@ struct EnsembleView {
   const std::int32_t* left = nullptr;
   const std::int32_t* column = nullptr;
   const std::uint8_t* missing_left = nullptr;
-  const std::int32_t* value = nullptr;
   const double* threshold = nullptr;
   const std::uint64_t* codes = nullptr;
   const std::int64_t* term_start = nullptr;
@@ -38,7 +37,7 @@ struct Step {
 
   std::int32_t left = -1;
   std::uint32_t tag = leaf;   // kind in two bits, missing_left in one, the column above them
-  std::uint64_t payload = 0;  // threshold, number of the codes or of the hyperplane
+  std::uint64_t payload = 0;  // threshold; number of the codes, the hyperplane or the leaf
 
   Kind kind() const { return static_cast<Kind>(tag & 3); }
   std::uint32_t missing_left() const { return tag >> 2 & 1; }
@@ -55,11 +54,14 @@ struct Prepared {
 inline Prepared prepare(const EnsembleView& trees, const std::vector<base::Column>& columns) {
   Prepared result;
   result.steps.resize(trees.tree_start[trees.n_trees]);
-  std::int64_t n_numbers = 0, n_categories = 0, n_planes = 0;
+  std::int64_t n_numbers = 0, n_categories = 0, n_planes = 0, n_leaves = 0;
   for (std::size_t k = 0; k < result.steps.size(); ++k) {
     Step& step = result.steps[k];
     step.left = trees.left[k];
-    if (step.left < 0) continue;
+    if (step.left < 0) {
+      step.payload = static_cast<std::uint64_t>(n_leaves++);
+      continue;
+    }
     const auto column = static_cast<std::uint32_t>(trees.column[k]);
     if (trees.column[k] < 0) {
       step.tag = Step::hyperplane;
@@ -103,7 +105,8 @@ class Walker {
 
   static constexpr std::int64_t rows_at_once = 128;
 
-  /// Call visit(row, tree, node) for the leaf of each row from `begin` to `end` in each tree.
+  /// Call visit(row, tree, node, leaf) for the leaf of each row from `begin` to `end` in each tree:
+  /// its number among the nodes of the tree, and among all leaves.
   template <class Visit>
   void run(const T* X, std::int64_t begin, std::int64_t end, const Visit& visit) const {
     const auto d = static_cast<std::int64_t>(columns_.size());
@@ -116,8 +119,10 @@ class Walker {
           z[i * n_used + k] = placers_[k].place(static_cast<double>(X[(begin + i) * d + used_[k]]));
       for (std::int64_t tree = 0; tree < trees_.n_trees; ++tree) {
         const Step* root = steps_ + trees_.tree_start[tree];
-        for (std::int64_t i = 0; i < n; ++i)
-          visit(begin + i, tree, walk(root, X + (begin + i) * d, z.data() + i * n_used));
+        for (std::int64_t i = 0; i < n; ++i) {
+          const std::int64_t node = walk(root, X + (begin + i) * d, z.data() + i * n_used);
+          visit(begin + i, tree, node, static_cast<std::int64_t>(root[node].payload));
+        }
       }
     }
   }

@@ -48,6 +48,7 @@ Prepared = tuple[NDArray[np.uint64], NDArray[np.int32], NDArray[np.int32]]
 def learn_columns(
     X: Rows,
     weight: NDArray[np.int64] | None,
+    held_out: NDArray[np.uint8] | None,
     n_codes: NDArray[np.int32],
     wants_z: bool,
     n_threads: int,
@@ -61,6 +62,7 @@ def learn_sparse(
     value: Floats,
     n_columns: int,
     weight: NDArray[np.int64] | None,
+    held_out: NDArray[np.uint8] | None,
     wants_z: bool,
     n_threads: int,
 ) -> tuple[dict[str, NDArray[Any]], tuple[Codes, OnGrid]]: ...
@@ -75,7 +77,7 @@ def compute_log(x: float) -> float: ...
 def compute_exp(x: float) -> float: ...
 def prepare_ensemble(ensemble: object, columns: object) -> Prepared: ...
 def sum_trees(
-    X: Rows, ensemble: object, columns: object, prepared: Prepared, n_outputs: int, n_threads: int
+    X: Rows, ensemble: object, columns: object, prepared: Prepared, n_threads: int
 ) -> NDArray[np.int64]: ...
 def find_leaves(
     X: Rows, ensemble: object, columns: object, prepared: Prepared, n_threads: int

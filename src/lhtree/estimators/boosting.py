@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import issparse
-from scipy.special import expit, log_expit
+from scipy.special import expit, log_expit, log_softmax, softmax
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.model_selection import train_test_split
 from sklearn.utils import column_or_1d
@@ -105,14 +105,15 @@ class BoostingEstimator(TreeEstimator):
                 y_numeric=self._is_regressor,
             )
             training = self._encode_targets(keep_positive(Part(X, y, weight)), params)
-            held_out = self._read_validation(X_val, y_val, sample_weight_val)
+            validation = self._read_validation(X_val, y_val, sample_weight_val)
             seed = params.draw_seed()
-            has_validation = held_out is not None
+            has_validation = validation is not None
             stops = params.stops_early(len(training.y), has_validation=has_validation)
-            if held_out is None and stops:
-                training, held_out = self._hold_out(training, params, seed)
-                stops = len(held_out.y) > 0
-            self._boost(training, held_out, params, seed, stops_early=stops)
+            held_out = None
+            if validation is None and stops:
+                held_out = self._hold_out(training, params, seed)
+                stops = held_out is not None
+            self._boost(training, held_out, validation, params, seed, stops_early=stops)
         progress.end()
         return self
 
@@ -153,7 +154,7 @@ class BoostingEstimator(TreeEstimator):
             raise ValueError(f"y_val must be numbers: {error}.") from error
 
     def _hold_out(self, part, params, seed):
-        """Return the rows to train on and those for validation."""
+        """Return flags of the rows held out for validation, None if there are none."""
         if len(part.y) < 2:
             raise ValueError(
                 "early_stopping=True needs at least 2 rows, one of them for validation, got "
@@ -171,15 +172,16 @@ class BoostingEstimator(TreeEstimator):
             random_state=seed,
             stratify=self._stratify(part, params.validation_fraction),
         )
-        moved = self._list_missed(part.y, kept, held_out)
-        kept, held_out = np.append(kept, moved), np.setdiff1d(held_out, moved)
-        return part.take(np.sort(kept)), part.take(held_out)
+        is_held_out = np.zeros(len(part.y), dtype=np.uint8)
+        is_held_out[held_out] = 1
+        is_held_out[self._list_missed(part.y, kept, held_out)] = 0
+        return is_held_out if is_held_out.any() else None
 
     def _list_missed(self, y, kept, held_out):
         """Return held-out rows that the training rows cannot do without."""
         return held_out[:0]
 
-    def _boost(self, training, held_out, params, seed, *, stops_early):
+    def _boost(self, training, held_out, validation, params, seed, *, stops_early):
         """Encode the rows, add the rounds and keep the model."""
         weights = Weights(*to_units(training.weight))
         n_codes = self.columns_.count_codes()
@@ -193,19 +195,20 @@ class BoostingEstimator(TreeEstimator):
         wants_z = plan.n_hyperplanes > 0
         n_threads = params.n_threads
         columns, encoded = learn_rows(
-            training.X, weights.values, n_codes, wants_z=wants_z, n_threads=n_threads
+            training.X, weights.values, held_out, n_codes, wants_z=wants_z, n_threads=n_threads
         )
-        if held_out is None:
-            held_out = training.take(np.empty(0, dtype=np.intp))
+        if validation is None:
+            validation = training.take(np.empty(0, dtype=np.intp))
         other = encode_rows(
-            to_kind(held_out.X, training.X), columns, wants_z=wants_z, n_threads=n_threads
+            to_kind(validation.X, training.X), columns, wants_z=wants_z, n_threads=n_threads
         )
-        other_weights = Weights(*to_units(held_out.weight, "sample_weight_val"))
-        y, y_other, scale = self._place_targets(training.y, weights, held_out.y)
+        other_weights = Weights(*to_units(validation.weight, "sample_weight_val"))
+        y, y_other, scale = self._place_targets(training.y, weights, held_out, validation.y)
         is_certain = scale is None  # a single class: nothing to learn
         if is_certain:
-            plan, scale = replace(plan, n_rounds=0), TargetScale(0, 0.0, 0)
-        rows = make_rows(encoded, y, weights, scale)
+            plan = replace(plan, n_rounds=0)
+            scale = TargetScale(0, 0.0, np.zeros(1, dtype=np.int64))
+        rows = make_rows(encoded, y, weights, scale, held_out)
         other_rows = make_rows(other, y_other, other_weights, scale)
         self.forest_, losses = boost(
             columns,
@@ -221,9 +224,10 @@ class BoostingEstimator(TreeEstimator):
         self.train_score_, self.validation_score_ = (factor * each + 0.0 for each in losses)
 
     def _score_rows(self, X):
-        """Return the raw score of rows in any form."""
+        """Return the raw scores of rows in any form: a list, or one column per class."""
         rows = read_rows(self, X)
-        return self.forest_.score(rows, n_threads=count_threads(self.n_jobs))[:, 0]
+        score = self.forest_.score(rows, n_threads=count_threads(self.n_jobs))
+        return score if score.shape[1] > 1 else score[:, 0]
 
 
 def to_kind(X: Any, like: Any) -> Any:
@@ -328,8 +332,8 @@ class LHBoostRegressor(RegressorMixin, BoostingEstimator):
     def _stratify(self, part, fraction):
         return None
 
-    def _place_targets(self, y, weights, held_out):
-        return place_numbers(y, weights, held_out)
+    def _place_targets(self, y, weights, held_out, validation):
+        return place_numbers(y, weights, held_out, validation)
 
     def predict(self, X):
         """Return the predicted number of each row.
@@ -352,7 +356,7 @@ class LHBoostRegressor(RegressorMixin, BoostingEstimator):
     What the trees lower."""
 )
 class LHBoostClassifier(ClassifierMixin, BoostingEstimator):
-    """Gradient boosting for two classes, with splits by single columns and by hyperplanes.
+    """Gradient boosting for classes, with splits by single columns and by hyperplanes.
 
     Each tree is grown on the gradients that the trees before it left. A node tries all its
     single columns, and hyperplanes whose weights are the shrunken least squares of the
@@ -366,7 +370,7 @@ class LHBoostClassifier(ClassifierMixin, BoostingEstimator):
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
-        Class labels, at most two.
+        Class labels.
     {attributes}
 
     See Also
@@ -428,19 +432,9 @@ class LHBoostClassifier(ClassifierMixin, BoostingEstimator):
         self.random_state = random_state
         self.verbose = verbose
 
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
-        return tags
-
     def _encode_targets(self, part, params):
         check_classification_targets(part.y)
         self.classes_ = np.unique(part.y)
-        if len(self.classes_) > 2:
-            raise ValueError(
-                "Only binary classification is supported: y must have at most two classes, got "
-                f"{len(self.classes_)}; use LHForestClassifier."
-            )
         y = encode(part.y, self.classes_)
         factor = compute_class_weight(params.class_weight, self.classes_, y, part.weight)
         if factor is None:
@@ -480,13 +474,13 @@ class LHBoostClassifier(ClassifierMixin, BoostingEstimator):
         missed = np.setdiff1d(y, y[kept])
         return np.array([held_out[y[held_out] == label].min() for label in missed], dtype=np.intp)
 
-    def _place_targets(self, y, weights, held_out):
+    def _place_targets(self, y, weights, held_out, validation):
         if len(self.classes_) < 2:
-            return y, held_out, None
-        return y, held_out, place_classes(y, weights)
+            return y, validation, None
+        return y, validation, place_classes(y, weights, held_out, len(self.classes_))
 
     def decision_function(self, X):
-        """Return the log-odds of the second class.
+        """Return raw scores: the log-odds of the second of two classes, or one score per class.
 
         Parameters
         ----------
@@ -495,8 +489,9 @@ class LHBoostClassifier(ClassifierMixin, BoostingEstimator):
 
         Returns
         -------
-        ndarray of shape (n_samples,)
-            Above 0 where the second class is predicted.
+        ndarray of shape (n_samples,) or (n_samples, n_classes)
+            Above 0 where the second of two classes is predicted; of more classes, the one
+            with the largest score is.
         """
         return self._score_rows(X)
 
@@ -516,6 +511,8 @@ class LHBoostClassifier(ClassifierMixin, BoostingEstimator):
         score = self._score_rows(X)
         if len(self.classes_) == 1:
             return np.ones((len(score), 1))
+        if len(self.classes_) > 2:
+            return softmax(score, axis=1)
         p = expit(score)
         return np.column_stack([1.0 - p, p])
 
@@ -535,6 +532,8 @@ class LHBoostClassifier(ClassifierMixin, BoostingEstimator):
         score = self._score_rows(X)
         if len(self.classes_) == 1:
             return np.zeros((len(score), 1))
+        if len(self.classes_) > 2:
+            return log_softmax(score, axis=1)
         return np.column_stack([log_expit(-score), log_expit(score)])
 
     def predict(self, X):
@@ -551,4 +550,6 @@ class LHBoostClassifier(ClassifierMixin, BoostingEstimator):
             Class labels.
         """
         score = self._score_rows(X)
+        if len(self.classes_) > 2:
+            return self.classes_[score.argmax(axis=1)]
         return self.classes_[((score > 0) & (len(self.classes_) > 1)).astype(np.intp)]

@@ -81,7 +81,7 @@ class Ensemble:
     columns : GridColumns
         The grids of the columns.
     base : ndarray of int64, shape (n_outputs,)
-        Score before the first tree; tree k adds to output ``k % n_outputs``.
+        Scores before the first tree.
     power : int
         A score has steps of ``2**-power``.
     origin : float
@@ -95,8 +95,8 @@ class Ensemble:
         Column of a split by a single column, else -1.
     missing_left : ndarray of uint8, shape (n_nodes,)
         Whether missing values go left, in splits by a column of numbers.
-    value : ndarray of int32, shape (n_nodes,)
-        What the node adds to the score; a prediction adds those of leaves.
+    value : ndarray of int32, shape (n_leaves, n_outputs)
+        What each leaf adds to each score, in the order of the nodes.
     weight : ndarray of int64, shape (n_nodes,)
         Weight of the training rows in the node.
     threshold : ndarray of float64
@@ -183,7 +183,7 @@ class Ensemble:
         if isinstance(X, csr_array):
             blocks = [self.sum_values(part, n_threads=n_threads) for _, part in split_blocks(X)]
             return np.concatenate(blocks)
-        return _core.sum_trees(X, self, self.columns, self._prepared, self.n_outputs, n_threads)  # type: ignore[attr-defined]
+        return _core.sum_trees(X, self, self.columns, self._prepared, n_threads)  # type: ignore[attr-defined]
 
     def score(self, X: Any, *, n_threads: int = 1) -> Floats:
         """Return the raw scores of rows, one column per output."""

@@ -14,6 +14,7 @@ from lhtree.arrays import Floats, Ints
 from lhtree.model.ensemble import Ensemble, GridColumns, sum_gains
 from lhtree.training.plan import BoostingPlan
 
+Flags = NDArray[np.uint8]
 LOG_ODDS_POWER = 24  # log-odds are multiples of 2**-24
 
 NODE_ARRAYS = (
@@ -64,15 +65,31 @@ class Rows:
     column: NDArray[np.int32] | None
     y: NDArray[np.int32]
     weight: Ints | None
-    score: Ints
+    score: Ints  # [n_rows, n_outputs]
+    held_out: Flags | None = None  # rows that only say when to stop; None: there are none
+
+    @property
+    def n_outputs(self) -> int:
+        """Number of scores of a row."""
+        return self.score.shape[1]
+
+    def weigh(self) -> tuple[int, int]:
+        """Return the weight of the rows to train on, and of those held out."""
+        weight = np.ones(len(self.y), dtype=np.int64) if self.weight is None else self.weight
+        held_out = 0 if self.held_out is None else int(weight[self.held_out > 0].sum())
+        return int(weight.sum()) - held_out, held_out
 
 
 def make_rows(
-    encoded: Encoded, y: NDArray[np.int32], weights: Weights, scale: TargetScale
+    encoded: Encoded,
+    y: NDArray[np.int32],
+    weights: Weights,
+    scale: TargetScale,
+    held_out: Flags | None = None,
 ) -> Rows:
     """Return rows whose scores are those before the first round."""
-    score = np.full(len(y), scale.base, dtype=np.int64)
-    return Rows(**vars(encoded), y=y, weight=weights.values, score=score)
+    score = np.tile(scale.base, (len(y), 1))
+    return Rows(**vars(encoded), y=y, weight=weights.values, score=score, held_out=held_out)
 
 
 class TargetScale(NamedTuple):
@@ -80,7 +97,7 @@ class TargetScale(NamedTuple):
 
     power: int
     origin: float
-    base: int
+    base: Ints  # [n_outputs]
 
 
 class Losses(NamedTuple):
@@ -91,15 +108,21 @@ class Losses(NamedTuple):
 
 
 def learn_rows(
-    X: Any, weight: Ints | None, n_codes: NDArray[np.int32], *, wants_z: bool, n_threads: int
+    X: Any,
+    weight: Ints | None,
+    held_out: Flags | None,
+    n_codes: NDArray[np.int32],
+    *,
+    wants_z: bool,
+    n_threads: int,
 ) -> tuple[GridColumns, Encoded]:
-    """Return what is learned of the columns of training rows, and the rows encoded."""
+    """Return what is learned of the columns of rows not held out, and all rows encoded."""
     if isinstance(X, np.ndarray):
-        arrays, dense = _core.learn_columns(X, weight, n_codes, wants_z, n_threads)
+        arrays, dense = _core.learn_columns(X, weight, held_out, n_codes, wants_z, n_threads)
         return GridColumns(**arrays), Encoded(*dense)
     start, column = _get_entries(X)
     arrays, entries = _core.learn_sparse(
-        start, column, X.data, X.shape[1], weight, wants_z, n_threads
+        start, column, X.data, X.shape[1], weight, held_out, wants_z, n_threads
     )
     return GridColumns(**arrays), Encoded(*entries, start, column)
 
@@ -117,45 +140,57 @@ def _get_entries(X: Any) -> tuple[Ints, NDArray[np.int32]]:
 
 
 def place_numbers(
-    y: Floats, weights: Weights, held_out: Floats
+    y: Floats, weights: Weights, held_out: Flags | None, validation: Floats
 ) -> tuple[NDArray[np.int32], NDArray[np.int32], TargetScale]:
-    """Return numbers on a grid of their own, those of the held-out rows, and the scale."""
+    """Return numbers on a grid of their own, those of validation rows, and the scale."""
     no_codes = np.zeros(1, dtype=np.int32)
     column = np.ascontiguousarray(y[:, None])
-    arrays, (_, z) = _core.learn_columns(column, weights.values, no_codes, True, 1)
+    arrays, (_, z) = _core.learn_columns(column, weights.values, held_out, no_codes, True, 1)
     grid = GridColumns(**arrays)
-    # Held-out numbers beyond those of training count as what they are.
+    # Numbers beyond those of training count as what they are.
     widest = np.iinfo(np.int32)
     open_grid = replace(
         grid,
         low=np.array([widest.min + 1], dtype=np.int32),
         high=np.array([widest.max], dtype=np.int32),
     )
-    _, other = _core.encode_rows(np.ascontiguousarray(held_out[:, None]), open_grid, True, 1)
-    assert z is not None
-    scale = TargetScale(int(grid.power[0]), float(grid.origin[0]), int(grid.fill[0]))
+    if held_out is not None:
+        _, z = _core.encode_rows(column, open_grid, True, 1)
+    _, other = _core.encode_rows(np.ascontiguousarray(validation[:, None]), open_grid, True, 1)
+    assert z is not None and other is not None
+    start = np.array([grid.fill[0]], dtype=np.int64)
+    scale = TargetScale(int(grid.power[0]), float(grid.origin[0]), start)
     if grid.low[0] == grid.high[0]:  # the grid of a constant is all zeros
-        fraction, exponent = math.frexp(y[0])
-        scale = TargetScale(53 - exponent, math.ldexp(fraction, 53), 0)
-    rest = np.empty(0, dtype=np.int32) if other is None else other.ravel()
-    return z.ravel(), rest, scale
+        value = y[0] if held_out is None else y[held_out.argmin()]
+        fraction, exponent = math.frexp(value)
+        scale = TargetScale(53 - exponent, math.ldexp(fraction, 53), np.zeros(1, dtype=np.int64))
+        return np.zeros_like(z.ravel()), np.zeros_like(other.ravel()), scale
+    return z.ravel(), other.ravel(), scale
 
 
-def place_classes(y: NDArray[np.int32], weights: Weights) -> TargetScale:
-    """Return the scale of log-odds, which start with those of the second of two classes."""
+def place_classes(
+    y: NDArray[np.int32], weights: Weights, held_out: Flags | None, n_classes: int
+) -> TargetScale:
+    """Return the scale of log-odds, which start with the logarithms of the classes' shares.
+
+    Two classes have one score, the log-odds of the second; more have one each.
+    """
     weight = np.ones(len(y), dtype=np.int64) if weights.values is None else weights.values
-    positive, whole = int(weight[y == 1].sum()), int(weight.sum())
-    base = 0
-    if 0 < positive < whole:
-        log_odds = _core.compute_log(positive / (whole - positive))
-        base = int(np.floor(log_odds * 2.0**LOG_ODDS_POWER + 0.5))
-    return TargetScale(LOG_ODDS_POWER, 0.0, base)
+    is_counted = np.ones(len(y), dtype=bool) if held_out is None else held_out == 0
+    of_class = [int(weight[is_counted & (y == k)].sum()) for k in range(n_classes)]
+    if n_classes > 2:
+        odds = [n_classes * each / sum(of_class) for each in of_class]
+    else:
+        odds = [of_class[1] / of_class[0]] if n_classes == 2 and all(of_class) else [1.0]
+    unit = 2.0**LOG_ODDS_POWER
+    base = [math.floor(_core.compute_log(each) * unit + 0.5) for each in odds]
+    return TargetScale(LOG_ODDS_POWER, 0.0, np.array(base, dtype=np.int64))
 
 
 def boost(
     columns: GridColumns,
     rows: Rows,
-    held_out: Rows,
+    validation: Rows,
     *,
     loss: str,
     plan: BoostingPlan,
@@ -168,8 +203,8 @@ def boost(
     ----------
     columns : GridColumns
         How the columns were encoded.
-    rows, held_out : Rows
-        Rows to train on, and rows that say when to stop; there may be none of the latter.
+    rows, validation : Rows
+        Rows to train on, some of which may be held out, and more rows that say when to stop.
     loss : {"squared_error", "log_loss"}
         What the rounds lower.
     plan : BoostingPlan
@@ -179,26 +214,27 @@ def boost(
     n_threads : int
         Number of threads.
     """
-    result = _core.boost(columns, rows, held_out, loss, plan, n_threads)
-    training = _average(result["training_loss"], rows, scale, loss)
-    validation = np.empty(0)
-    if len(held_out.y):
-        validation = _average(result["validation_loss"], held_out, scale, loss)
+    result = _core.boost(columns, rows, validation, loss, plan, n_threads)
+    trained, held_out = rows.weigh()
+    held_out += sum(validation.weigh())
+    losses = Losses(
+        _average(result["training_loss"], trained, scale, loss),
+        _average(result["validation_loss"], held_out, scale, loss) if held_out else np.empty(0),
+    )
     trees = result["trees"]
     ensemble = Ensemble(
         columns=columns.without_bins(),
-        base=np.array([scale.base], dtype=np.int64),
+        base=scale.base,
         power=scale.power,
         origin=scale.origin,
         importance=sum_gains(trees, len(columns.n_codes)),
         **{name: trees[name] for name in NODE_ARRAYS},
     )
-    return ensemble, Losses(training, validation)
+    return ensemble, losses
 
 
-def _average(total: Floats, rows: Rows, scale: TargetScale, loss: str) -> Floats:
+def _average(total: Floats, weight: int, scale: TargetScale, loss: str) -> Floats:
     """Return mean losses from sums of integer ones; squared errors are halved."""
-    weight = len(rows.y) if rows.weight is None else int(rows.weight.sum())
     power = scale.power if loss == "log_loss" else 2 * scale.power + 1
     with np.errstate(over="ignore"):  # the square of a huge error is infinite
         return np.ldexp(total / weight, -power)

@@ -66,6 +66,7 @@ class BoostingPlan:
     learning_rate: float
     l2_regularization: float
     max_leaf_nodes: int
+    subsample: float = 1.0  # share of the rows that each round draws
     first_round: int = 0
     patience: int = 0  # rounds without a lower validation loss before the last; 0: any
     max_depth: int = NO_MAX_DEPTH
