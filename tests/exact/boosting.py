@@ -5,15 +5,17 @@ the score of its splits is then the reduction of squared error, and a leaf adds 
 the start to the mean of its rows.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from exact.arithmetic import hash64
 from exact.columns import encode
-from exact.losses import LOSSES, SquaredError, sum_losses
+from exact.losses import SquaredError, make_loss, sum_losses
 from exact.splits import SMOOTHING, Limits, Table
-from exact.trees import Node, grow_tree, list_values, walk
+from exact.trees import Node, add_values, grow_tree
+
+ROW_DRAWS = (1 << 64) - 1 - 3
 
 
 @dataclass(frozen=True)
@@ -22,6 +24,7 @@ class Plan:
 
     n_rounds: int = 4
     learning_rate: float = 0.1
+    subsample: float = 1.0  # share of the rows that each round draws
     l2_regularization: float = 1.0
     min_hessian: float = 1.0
     min_weight: float = 0.0  # of a side of a split, in units of the weights of rows
@@ -45,12 +48,18 @@ class Rows:
     X: np.ndarray  # [n_rows, n_columns], raw values
     y: np.ndarray  # integers: on the grid of the target, or 0 and 1
     weight: np.ndarray | None = None  # in units; None: all one
-    score: np.ndarray | None = None  # before the first round; None: the loss chooses
+    score: np.ndarray | None = None  # [n_rows, n_outputs] before the first round; None: by the loss
+    held_out: np.ndarray | None = None  # which rows only say when to stop; None: none
 
     @property
     def weight_or_one(self):
         """Return the weight of each row."""
         return np.ones(len(self.X), dtype=np.int64) if self.weight is None else self.weight
+
+    @property
+    def is_trained(self):
+        """Return which rows are not held out."""
+        return np.ones(len(self.X), dtype=bool) if self.held_out is None else self.held_out == 0
 
 
 @dataclass(frozen=True)
@@ -59,9 +68,9 @@ class Boosted:
 
     trees: list[list[Node]]
     training_score: np.ndarray
-    held_out_score: np.ndarray | None
+    validation_score: np.ndarray | None
     training_loss: list[int]
-    held_out_loss: list[int]  # empty without held-out rows
+    held_out_loss: list[int]  # zeros without held-out rows
 
 
 def make_limits(loss, plan, is_weighted):
@@ -70,7 +79,7 @@ def make_limits(loss, plan, is_weighted):
     Squared error without weights counts rows by hessians, so `min_weight` takes no part there.
     """
     unit = loss.hessian_unit * plan.unit_weight
-    is_counted = is_weighted or loss is not SquaredError
+    is_counted = is_weighted or not isinstance(loss, SquaredError)
     return Limits(
         ridge=plan.l2_regularization * unit,
         smoothing=float(SMOOTHING * unit),
@@ -82,8 +91,28 @@ def make_limits(loss, plan, is_weighted):
 def start_scores(rows, start):
     """Return the scores of rows before the first round."""
     if rows.score is None:
-        return np.full(len(rows.X), start, dtype=np.int64)
+        return np.tile(np.array(start, dtype=np.int64), (len(rows.X), 1))
     return rows.score.astype(np.int64)
+
+
+def draw_rows(rows, key, share):
+    """Return the rows that a round draws, each with probability ``share``; all if it draws none."""
+    trained = np.flatnonzero(rows.is_trained)
+    if share >= 1.0:
+        return trained
+    draws, most = hash64(key, ROW_DRAWS), int(share * 2.0**64)
+    drawn = np.array([i for i in trained.tolist() if hash64(draws, i) < most], dtype=np.int64)
+    return drawn if len(drawn) else trained
+
+
+def measure(loss, parts):
+    """Return the losses of the rows to train on and of those held out, of all parts."""
+    sums = [0, 0]
+    for rows, score in parts:
+        for k, chosen in enumerate((rows.is_trained, ~rows.is_trained)):
+            own = score[chosen], rows.y[chosen], rows.weight_or_one[chosen]
+            sums[k] += sum_losses(loss, *own)
+    return sums
 
 
 def has_lost_patience(losses, patience):
@@ -92,33 +121,38 @@ def has_lost_patience(losses, patience):
     return patience > 0 and len(losses) - 1 - first_best >= patience
 
 
-def boost(columns, training, held_out, loss, plan):
-    """Boost trees; ``held_out`` rows may be None, ``loss`` is a name."""
-    loss = LOSSES[loss]
-    weight, score = training.weight_or_one, training.score
-    start = loss.start(training.y, weight) if score is None else 0
-    score = start_scores(training, start)
+def boost(columns, training, validation, loss, plan, n_outputs=1):
+    """Boost trees; ``validation`` rows, all held out, may be None; ``loss`` is a name."""
+    loss, weight = make_loss(loss, n_outputs), training.weight_or_one
+    chosen, start = training.is_trained, None
+    if training.score is None:
+        start = loss.start(training.y[chosen], weight[chosen])
+    parts = [(training, start_scores(training, start))]
+    if validation is not None:
+        validation = replace(validation, held_out=np.ones(len(validation.X), dtype=np.uint8))
+        parts.append((validation, start_scores(validation, start)))
+    score = parts[0][1]
     codes, z = encode(columns, training.X)
     limits = make_limits(loss, plan, training.weight is not None)
-    trees, training_loss = [], [sum_losses(loss, score, training.y, weight)]
-    held_out_score, held_out_loss = None, []
-    if held_out is not None:
-        held_out_score = start_scores(held_out, start)
-        rest = held_out.y, held_out.weight_or_one
-        held_out_loss.append(sum_losses(loss, held_out_score, *rest))
+    trees, losses = [], [measure(loss, parts)]
     for number in range(plan.n_rounds):
-        g, h, unit = loss.compute_gradients(score, training.y)
-        table = Table(columns, codes, z, weight, g, h)
         key = hash64(plan.seed, plan.first_round + number)
-        tree = grow_tree(table, plan.learning_rate * unit, limits, plan, key)
+        gradients = loss.compute_gradients(score, training.y, chosen, key)
+        table = Table(columns, codes, z, weight, *gradients[:2])
+        drawn = draw_rows(training, key, plan.subsample)
+        tree = grow_tree(table, drawn, limits, plan, key)
+        step = plan.learning_rate * gradients[2], limits.ridge
+        of_rows = gradients, training.y, weight
+        tree = [
+            node if node.left >= 0
+            else replace(node, values=loss.compute_values(*of_rows, node.rows, *step))
+            for node in tree
+        ]  # fmt: skip
         trees.append(tree)
-        for node in tree:
-            if node.left < 0:
-                score[node.rows] += node.value
-        training_loss.append(sum_losses(loss, score, training.y, weight))
-        if held_out is not None:
-            held_out_score += list_values(tree)[walk(tree, columns, held_out.X)]
-            held_out_loss.append(sum_losses(loss, held_out_score, *rest))
-            if has_lost_patience(held_out_loss, plan.patience):
-                break
-    return Boosted(trees, score, held_out_score, training_loss, held_out_loss)
+        for rows, of_part in parts:
+            add_values(tree, columns, rows.X, of_part)
+        losses.append(measure(loss, parts))
+        if has_lost_patience([held_out for _, held_out in losses], plan.patience):
+            break
+    other = parts[1][1] if validation is not None else None
+    return Boosted(trees, score, other, *map(list, zip(*losses, strict=True)))

@@ -1,12 +1,15 @@
-"""Losses: gradients and hessians per unit of weight, and exact losses of rows.
+"""Losses: gradients and hessians per unit of weight, values of leaves, exact losses of rows.
 
-Scores and targets of squared error lie on the grid of the target. Scores of log-loss are
-log-odds in units of 2**-24, targets are 0 and 1.
+Scores are integers, one column per output. Those of squared error lie on the grid of the
+target, as the targets do; those of log-loss are log-odds in units of 2**-24, and targets are
+numbers of classes.
 """
+
+import math
 
 import numpy as np
 
-from exact.arithmetic import exp, log, round_half_up, round_quotient
+from exact.arithmetic import exp, hash64, log, round_half_up, round_quotient
 
 GRADIENT_BITS = 22
 MOST_GRADIENT = (1 << GRADIENT_BITS) - 1
@@ -14,68 +17,171 @@ HESSIAN_POWER = 17  # of log-loss
 MOST_HESSIAN = (1 << 15) - 1
 SCORE_POWER = 24  # log-odds and losses of rows are multiples of 2**-24
 MOST_DIFFERENCE = (1 << 32) - 1  # of a score and a target
+MOST_VALUE = (1 << 31) - 1  # of a leaf
+ONE = 1 << GRADIENT_BITS  # a probability of one
+SUBSET_DRAWS = (1 << 64) - 1 - 4
 
 
-class SquaredError:
+def compute_newton_value(g, h, step, ridge):
+    """Return what a leaf adds to a score: the Newton step times ``step``, as an integer."""
+    h = float(h) + ridge
+    if g == 0 or h <= 0.0:
+        return 0
+    value = math.floor(-step * float(g) / h + 0.5)
+    return max(-MOST_VALUE, min(MOST_VALUE, value))
+
+
+class NewtonLoss:
+    """A loss with one score per row, whose leaves are Newton steps on the gradients."""
+
+    def __init__(self, n_outputs=1):
+        assert n_outputs == 1
+
+    def compute_values(self, gradients, y, weight, rows, step, ridge):
+        """Return what a leaf of some rows adds to each score."""
+        g, h = (int((weight[rows] * each[rows]).sum()) for each in gradients[:2])
+        return (compute_newton_value(g, h, step, ridge),)
+
+
+class SquaredError(NewtonLoss):
     """(score - y)**2."""
 
     hessian_unit = 1  # the integer that stands for a hessian of one
 
-    @staticmethod
-    def start(y, weight):
+    def start(self, y, weight):
         """Return the score before the first round: the mean, rounded."""
-        return round_quotient((weight.astype(object) * y).sum(), weight.sum())
+        return [round_quotient((weight.astype(object) * y).sum(), weight.sum())]
 
-    @staticmethod
-    def compute_gradients(score, y):
+    def compute_gradients(self, score, y, is_trained, key):
         """Return gradients in 22 bits, hessians of one, and the unit of a leaf's value.
 
-        The largest residual decides how many bits are dropped.
+        The largest residual of the rows to train on decides how many bits are dropped.
         """
-        residual = score - y
-        most = max(abs(int(residual.min())), abs(int(residual.max())))
+        residual = score[:, 0] - y
+        most = int(np.abs(residual[is_trained]).max())
         shift = max(0, most.bit_length() - GRADIENT_BITS)
         half = (1 << shift) >> 1
-        g = np.minimum((residual + half) >> shift, MOST_GRADIENT)
+        g = np.clip((residual + half) >> shift, -MOST_GRADIENT, MOST_GRADIENT)
         return g, np.ones_like(g), 2.0**shift
 
-    @staticmethod
-    def compute_losses(score, y):
+    def compute_losses(self, score, y):
         """Return the loss of each row as a Python integer."""
-        difference = np.clip(score - y, -MOST_DIFFERENCE, MOST_DIFFERENCE).astype(object)
+        difference = np.clip(score[:, 0] - y, -MOST_DIFFERENCE, MOST_DIFFERENCE).astype(object)
         return difference * difference
 
 
-class LogLoss:
+class LogLoss(NewtonLoss):
     """Log-loss of two classes."""
 
     hessian_unit = 1 << HESSIAN_POWER
 
-    @staticmethod
-    def start(y, weight):
+    def start(self, y, weight):
         """Return the score before the first round: the log-odds of the positive rows."""
         positive = int(weight[y == 1].sum())
         odds = float(positive) / float(int(weight.sum()) - positive)
-        return int(round_half_up(log(odds) * 2.0**SCORE_POWER))
+        return [int(round_half_up(log(odds) * 2.0**SCORE_POWER))]
 
-    @staticmethod
-    def compute_gradients(score, y):
+    def compute_gradients(self, score, y, is_trained, key):
         """Return gradients and hessians, and the unit of a leaf's value."""
-        p = 1.0 / (1.0 + exp(-np.ldexp(score.astype(np.float64), -SCORE_POWER)))
+        p = 1.0 / (1.0 + exp(-np.ldexp(score[:, 0].astype(np.float64), -SCORE_POWER)))
         g = np.clip(round_half_up((p - y) * 2.0**GRADIENT_BITS), -MOST_GRADIENT, MOST_GRADIENT)
         h = np.clip(round_half_up(p * (1.0 - p) * 2.0**HESSIAN_POWER), 1, MOST_HESSIAN)
         unit = 2.0 ** (SCORE_POWER + HESSIAN_POWER - GRADIENT_BITS)
         return g.astype(np.int64), h.astype(np.int64), unit
 
-    @staticmethod
-    def compute_losses(score, y):
+    def compute_losses(self, score, y):
         """Return the loss of each row as a Python integer."""
-        f = np.ldexp(score.astype(np.float64), -SCORE_POWER)
+        f = np.ldexp(score[:, 0].astype(np.float64), -SCORE_POWER)
         loss = np.maximum(np.where(y == 1, -f, f), 0.0) + log(1.0 + exp(-np.abs(f)))
         return round_half_up(loss * 2.0**SCORE_POWER).astype(np.int64).astype(object)
 
 
-LOSSES = {"squared_error": SquaredError, "log_loss": LogLoss}
+def draw_subset(key, n):
+    """Draw each of n things with probability 1/2, again until some are drawn, but not all."""
+    draws = hash64(key, SUBSET_DRAWS)
+    attempt = 0
+    while True:
+        attempt_key = hash64(draws, attempt)
+        is_drawn = np.array([hash64(attempt_key, c) >> 63 for c in range(n)], dtype=bool)
+        if is_drawn.any() and not is_drawn.all():
+            return is_drawn
+        attempt += 1
+
+
+class SoftmaxLoss:
+    """Log-loss of many classes: a score for each, logarithms of probabilities.
+
+    A tree separates a random subset of the classes from the others; its leaves have a Newton
+    step for every class.
+    """
+
+    hessian_unit = 1 << HESSIAN_POWER
+
+    def __init__(self, n_outputs):
+        self.n_classes = n_outputs
+
+    def start(self, y, weight):
+        """Return the scores before the first round: logarithms of k times the class shares."""
+        of_class = np.bincount(y, weights=weight, minlength=self.n_classes)
+        share = [float(self.n_classes * int(each)) / float(int(weight.sum())) for each in of_class]
+        return [int(round_half_up(log(each) * 2.0**SCORE_POWER)) for each in share]
+
+    def compute_shares(self, score):
+        """Return what the scores of each row give its classes, their sums, the largest scores."""
+        most = score.max(axis=1)
+        share = exp(np.ldexp((score - most[:, np.newaxis]).astype(np.float64), -SCORE_POWER))
+        total = np.zeros(len(score))
+        for of_class in share.T:  # in the order of the classes
+            total = total + of_class
+        return share, total, most
+
+    def compute_probabilities(self, score):
+        """Return probabilities as integers, in units of 2**-22."""
+        share, total, _ = self.compute_shares(score)
+        return round_half_up(share * (1.0 / total)[:, np.newaxis] * float(ONE)).astype(np.int64)
+
+    @staticmethod
+    def compute_hessians(p):
+        """Return the hessians of probabilities, in units of 2**-17."""
+        shift = 2 * GRADIENT_BITS - HESSIAN_POWER
+        return np.clip(p * (ONE - p) >> shift, 1, MOST_HESSIAN)
+
+    def compute_gradients(self, score, y, is_trained, key):
+        """Return gradients and hessians of the subset, the unit of a leaf, and probabilities."""
+        is_positive = draw_subset(key, self.n_classes)
+        probability = self.compute_probabilities(score)
+        p = probability[:, is_positive].sum(axis=1)
+        g = np.clip(p - ONE * is_positive[y], -MOST_GRADIENT, MOST_GRADIENT)
+        unit = 2.0 ** (SCORE_POWER + HESSIAN_POWER - GRADIENT_BITS)
+        return g, self.compute_hessians(p), unit, probability
+
+    def compute_values(self, gradients, y, weight, rows, step, ridge):
+        """Return what a leaf of some rows adds to each score.
+
+        The scores of a row have one degree of freedom less than there are classes.
+        """
+        p, weight = gradients[3][rows], weight[rows]
+        step = step * (float(self.n_classes - 1) / float(self.n_classes))
+        values = []
+        for c in range(self.n_classes):
+            g = int((weight * (p[:, c] - ONE * (y[rows] == c))).sum())
+            h = int((weight * self.compute_hessians(p[:, c])).sum())
+            values.append(compute_newton_value(g, h, step, ridge))
+        return tuple(values)
+
+    def compute_losses(self, score, y):
+        """Return the loss of each row as a Python integer."""
+        _, total, most = self.compute_shares(score)
+        behind = most - score[np.arange(len(y)), y]
+        loss = np.ldexp(behind.astype(np.float64), -SCORE_POWER) + log(total)
+        return round_half_up(loss * 2.0**SCORE_POWER).astype(np.int64).astype(object)
+
+
+def make_loss(name, n_outputs=1):
+    """Return a loss by its name; log-loss of more than two classes has a score for each."""
+    if name == "log_loss" and n_outputs > 1:
+        return SoftmaxLoss(n_outputs)
+    return {"squared_error": SquaredError, "log_loss": LogLoss}[name](n_outputs)
 
 
 def sum_losses(loss, score, y, weight):

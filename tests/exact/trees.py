@@ -17,8 +17,6 @@ from exact.splits import (
     sum_rows,
 )
 
-MOST_VALUE = (1 << 31) - 1
-
 
 @dataclass(frozen=True)
 class Node:
@@ -30,7 +28,7 @@ class Node:
     threshold: float = 0.0  # x < threshold goes left; inf: whatever is present
     codes: frozenset[int] | None = None  # of a split by categories: those that go left
     hyperplane: Hyperplane | None = None
-    value: int = 0  # what the node would add to scores if it were a leaf
+    values: tuple[int, ...] = ()  # what a leaf adds to each score
     weight: int = 0  # of its rows, in units
     gain: float = 0.0
     rows: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
@@ -94,13 +92,13 @@ def goes_left(split, table, rows):
     return np.where(is_missing, split.missing_left, code <= split.cut)
 
 
-def grow_tree(table, factor, limits, plan, key):
-    """Grow a tree; ``factor`` times the Newton step of a node is its value.
+def grow_tree(table, rows, limits, plan, key):
+    """Grow a tree from some rows; its leaves have no values yet.
 
     Of the open nodes, that of the largest rank is split, the oldest of equal ones, until there
     are enough leaves. Only then hyperplanes compete with its best single column.
     """
-    nodes = [open_node(table, np.arange(len(table.z)), 0, key, limits, plan)]
+    nodes = [open_node(table, rows, 0, key, limits, plan)]
     for _ in range(plan.max_leaf_nodes - 1):
         frontier = [k for k, node in enumerate(nodes) if node.split and node.left < 0]
         if not frontier:
@@ -114,15 +112,15 @@ def grow_tree(table, factor, limits, plan, key):
             child_key = make_child_key(node.key, is_right)
             child = open_node(table, node.rows[side], node.depth + 1, child_key, limits, plan)
             nodes.append(child)
-    return number_nodes(nodes, table.columns, factor, limits)
+    return number_nodes(nodes, table.columns, limits)
 
 
-def number_nodes(nodes, columns, factor, limits):
+def number_nodes(nodes, columns, limits):
     """Return the nodes of a tree breadth-first."""
     order = [0]
     finished = []
     for k in order:  # which grows on the way
-        node = make_node(nodes[k], columns, factor, limits)
+        node = make_node(nodes[k], columns, limits)
         if nodes[k].left >= 0:
             node = replace(node, left=len(order))
             order += [nodes[k].left, nodes[k].left + 1]
@@ -130,10 +128,9 @@ def number_nodes(nodes, columns, factor, limits):
     return finished
 
 
-def make_node(node, columns, factor, limits):
+def make_node(node, columns, limits):
     """Return a node as it is stored: bins become thresholds."""
-    value = compute_value(node.sums, factor, limits.ridge)
-    common = {"value": value, "weight": node.sums.weight, "rows": node.rows}
+    common = {"weight": node.sums.weight, "rows": node.rows}
     if node.left < 0:
         return Node(**common)
     split, threshold = node.split, 0.0
@@ -149,15 +146,6 @@ def make_node(node, columns, factor, limits):
         gain=split.score - compute_node_score(node.sums, limits),
         **common,
     )
-
-
-def compute_value(sums, factor, ridge):
-    """Return what a leaf adds to the score: the Newton step times ``factor``, as an integer."""
-    h = float(sums.h) + ridge
-    if h <= 0.0:
-        return 0
-    value = math.floor(-factor * float(sums.g) / h + 0.5)
-    return max(-MOST_VALUE, min(MOST_VALUE, value))
 
 
 # ---- walking --------------------------------------------------------------------------
@@ -182,6 +170,9 @@ def walk(nodes, columns, X):
     return at
 
 
-def list_values(nodes):
-    """Return the values of the nodes of a tree."""
-    return np.array([node.value for node in nodes], dtype=np.int64)
+def add_values(nodes, columns, X, score):
+    """Add what the leaves of a tree add to the scores of rows of raw values."""
+    at = walk(nodes, columns, X)
+    for k, node in enumerate(nodes):
+        if node.left < 0:
+            score[at == k] += np.array(node.values, dtype=np.int64)
