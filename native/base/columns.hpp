@@ -250,7 +250,8 @@ inline std::vector<Column> learn_columns(const Entries& entries, const std::int6
               for (std::int64_t j = task * few; j < std::min(d, (task + 1) * few); ++j) {
                 const std::int64_t* own = weight ? weight_of.data() + start[j] : nullptr;
                 const std::int64_t size = start[j + 1] - start[j];
-                std::vector<Counted> values = counter.run(value.data() + start[j], own, nullptr, size);
+                std::vector<Counted> values =
+                    counter.run(value.data() + start[j], own, nullptr, size);
                 std::uint64_t stored = 0;
                 for (const Counted& each : values) stored += each.weight;
                 add_zeros(values, whole - stored);

@@ -109,7 +109,7 @@ class Team {
   std::atomic<std::uint32_t> turn_{0};
   std::atomic<bool> is_over_{false};
   std::mutex mutex_;
-  std::exception_ptr failure_;  // guarded by mutex_ while steps run
+  std::exception_ptr failure_;         // guarded by mutex_ while steps run
   std::vector<std::jthread> helpers_;  // last: they end before the rest goes
 };
 

@@ -120,8 +120,9 @@ void check_held_out(const std::optional<Flags>& held_out, std::size_t n_rows) {
 /// Learn the columns of a table of rows of positive weight, but for those held out, and encode it.
 template <class T>
 std::pair<nb::dict, Encoded> learn_columns(const Input<T, 2>& X, const std::optional<Longs>& weight,
-                                           const std::optional<Flags>& held_out, const Ints& n_codes,
-                                           bool wants_z, std::int64_t n_threads) {
+                                           const std::optional<Flags>& held_out,
+                                           const Ints& n_codes, bool wants_z,
+                                           std::int64_t n_threads) {
   check_not_empty(X);
   demand(n_codes.size() == X.shape(1), "n_codes must have one entry per column");
   check_weight(weight, X.shape(0));
@@ -258,8 +259,13 @@ struct RowArrays {
   bool is_sparse() const { return entry_start.has_value(); }
   std::int64_t n_rows() const { return static_cast<std::int64_t>(y.size()); }
   grow::Rows rows() {
-    return {n_rows(),     n_outputs, y.data(), data_of(weight), held_out ? held_out->data() : nullptr,
-            score.data()};
+    return {n_rows(), n_outputs, y.data(), data_of(weight), data_of(held_out), score.data()};
+  }
+
+  /// Refuse targets that are not numbers of outputs.
+  void check_classes() const {
+    for (std::size_t i = 0; i < y.size(); ++i)
+      demand(0 <= y(i) && y(i) < n_outputs, "y must have numbers of classes");
   }
 
   template <class Table>
@@ -326,6 +332,7 @@ grow::BoostingPlan read_plan(nb::handle object) {
   read_field(object, "shrinkage", plan.hyperplanes.shrinkage);
   read_field(object, "weight_shift", plan.hyperplanes.weight_shift);
   demand(plan.hyperplanes.max_terms <= split::most_terms, "max_terms must be at most 128");
+  demand(plan.subsample > 0.0, "subsample must be above 0");
   return plan;
 }
 
@@ -359,17 +366,17 @@ Loss make_loss(std::int64_t n_outputs) {
 
 template <class Loss, class Row, class Table>
 grow::Boosted boost_rows(const std::vector<base::Column>& columns, const base::Layout& layout,
-                         RowArrays& training, RowArrays& held_out, const grow::BoostingPlan& plan,
+                         RowArrays& training, RowArrays& validation, const grow::BoostingPlan& plan,
                          std::int64_t n_threads, const Poll& poll) {
   grow::Boosted result;
   run_tasks(
       1, 1,
       [&](std::int64_t, const StopFlag& stop) {
         base::Team team(n_threads);
-        const Table table = training.table<Table>(layout), other = held_out.table<Table>(layout);
-        grow::Booster<Loss, Row, Table> booster(make_loss<Loss>(training.n_outputs), columns,
-                                                table, training.rows(), other, held_out.rows(),
-                                                plan, team, stop);
+        const Table table = training.table<Table>(layout), other = validation.table<Table>(layout);
+        grow::Booster<Loss, Row, Table> booster(make_loss<Loss>(training.n_outputs), columns, table,
+                                                training.rows(), other, validation.rows(), plan,
+                                                team, stop);
         result = booster.run();
       },
       poll);
@@ -389,36 +396,42 @@ auto choose_booster(bool is_weighted, bool is_sparse) {
 
 /// Add rounds of boosting. Returns the trees, the scores of the rows after them, and the losses
 /// before and after each round.
-nb::dict boost(nb::handle columns_object, nb::handle training_object, nb::handle held_out_object,
+nb::dict boost(nb::handle columns_object, nb::handle training_object, nb::handle validation_object,
                const std::string& loss, nb::handle plan_object, std::int64_t n_threads) {
   const std::vector<base::Column> columns = read_columns(columns_object);
   const base::Layout layout = make_layout(columns);
   const grow::BoostingPlan plan = read_plan(plan_object);
   const bool needs_z = plan.hyperplanes.n_hyperplanes > 0;
-  RowArrays training(training_object, layout, needs_z), held_out(held_out_object, layout, needs_z);
+  RowArrays training(training_object, layout, needs_z),
+      validation(validation_object, layout, needs_z);
   demand(!training.score.empty(), "there must be rows");
-  demand(training.is_sparse() == held_out.is_sparse(), "all rows must be dense, or all sparse");
+  demand(training.is_sparse() == validation.is_sparse(), "all rows must be dense, or all sparse");
   demand(loss == "squared_error" || loss == "log_loss", "loss is unknown");
-  demand(training.n_outputs == held_out.n_outputs, "all rows must have the same outputs");
+  demand(training.n_outputs == validation.n_outputs, "all rows must have the same outputs");
   demand(training.n_outputs == 1 || loss == "log_loss", "the loss has one output");
+  if (training.n_outputs > 1) {
+    training.check_classes();
+    validation.check_classes();
+  }
   const bool is_weighted = training.weight || (plan.min_weight > 1 && loss == "log_loss");
   grow::Boosted boosted;
   const Poll poll = make_poll(nb::none());
   {
     nb::gil_scoped_release unlocked;
-    const auto run =
-        loss == "squared_error"  ? choose_booster<grow::SquaredLoss>(is_weighted, training.is_sparse())
-        : training.n_outputs > 1 ? choose_booster<grow::SoftmaxLoss>(is_weighted, training.is_sparse())
-                                 : choose_booster<grow::LogisticLoss>(is_weighted, training.is_sparse());
-    boosted = run(columns, layout, training, held_out, plan, n_threads, poll);
+    const auto run = loss == "squared_error"
+                         ? choose_booster<grow::SquaredLoss>(is_weighted, training.is_sparse())
+                     : training.n_outputs > 1
+                         ? choose_booster<grow::SoftmaxLoss>(is_weighted, training.is_sparse())
+                         : choose_booster<grow::LogisticLoss>(is_weighted, training.is_sparse());
+    boosted = run(columns, layout, training, validation, plan, n_threads, poll);
   }
   nb::dict result;
   const auto n_outputs = static_cast<std::size_t>(training.n_outputs);
   result["trees"] = to_dict(std::move(boosted.trees), n_outputs);
-  result["score"] = to_numpy<std::int64_t, 2>(std::move(training.score),
-                                              {training.y.size(), n_outputs});
-  result["held_out_score"] = to_numpy<std::int64_t, 2>(std::move(held_out.score),
-                                                       {held_out.y.size(), n_outputs});
+  result["score"] =
+      to_numpy<std::int64_t, 2>(std::move(training.score), {training.y.size(), n_outputs});
+  result["validation_score"] =
+      to_numpy<std::int64_t, 2>(std::move(validation.score), {validation.y.size(), n_outputs});
   result["training_loss"] = to_numpy(std::move(boosted.training_loss));
   result["validation_loss"] = to_numpy(std::move(boosted.validation_loss));
   return result;
@@ -587,16 +600,17 @@ Output<std::int64_t, 2> find_leaves(const Input<T, 2>& X, nb::handle ensemble, n
 }  // namespace
 
 void bind_exact(nb::module_& m) {
-  m.def("learn_columns", &learn_columns<double>, "X"_a.noconvert(), "weight"_a.none(), "held_out"_a.none(), "n_codes"_a,
-        "wants_z"_a, "n_threads"_a);
-  m.def("learn_columns", &learn_columns<float>, "X"_a.noconvert(), "weight"_a.none(), "held_out"_a.none(), "n_codes"_a,
-        "wants_z"_a, "n_threads"_a);
+  m.def("learn_columns", &learn_columns<double>, "X"_a.noconvert(), "weight"_a.none(),
+        "held_out"_a.none(), "n_codes"_a, "wants_z"_a, "n_threads"_a);
+  m.def("learn_columns", &learn_columns<float>, "X"_a.noconvert(), "weight"_a.none(),
+        "held_out"_a.none(), "n_codes"_a, "wants_z"_a, "n_threads"_a);
   m.def("encode_rows", &encode_rows<double>, "X"_a.noconvert(), "columns"_a, "wants_z"_a,
         "n_threads"_a);
   m.def("encode_rows", &encode_rows<float>, "X"_a.noconvert(), "columns"_a, "wants_z"_a,
         "n_threads"_a);
   m.def("learn_sparse", &learn_sparse, "start"_a.noconvert(), "column"_a.noconvert(),
-        "value"_a.noconvert(), "n_columns"_a, "weight"_a.none(), "held_out"_a.none(), "wants_z"_a, "n_threads"_a);
+        "value"_a.noconvert(), "n_columns"_a, "weight"_a.none(), "held_out"_a.none(), "wants_z"_a,
+        "n_threads"_a);
   m.def("encode_sparse", &encode_sparse, "start"_a.noconvert(), "column"_a.noconvert(),
         "value"_a.noconvert(), "columns"_a, "wants_z"_a);
   m.def("compute_log", [](double x) { return base::log(x); }, "x"_a);
@@ -610,7 +624,7 @@ void bind_exact(nb::module_& m) {
         "prepared"_a, "n_threads"_a);
   m.def("find_leaves", &find_leaves<float>, "X"_a.noconvert(), "ensemble"_a, "columns"_a,
         "prepared"_a, "n_threads"_a);
-  m.def("boost", &boost, "columns"_a, "training"_a, "held_out"_a, "loss"_a, "plan"_a,
+  m.def("boost", &boost, "columns"_a, "training"_a, "validation"_a, "loss"_a, "plan"_a,
         "n_threads"_a);
 }
 

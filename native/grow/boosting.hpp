@@ -101,24 +101,30 @@ class Booster {
     const auto& nodes = grower_.grow(drawn_, gradient_.data(), sum_drawn(), key);
     compute_values(nodes, step);
     add_to_drawn(nodes);
-    add_to_others(nodes, table_, rows_, undrawn_.data(), static_cast<std::int64_t>(undrawn_.size()));
+    add_to_others(nodes, table_, rows_, undrawn_.data(),
+                  static_cast<std::int64_t>(undrawn_.size()));
     add_to_others(nodes, other_table_, others_, nullptr, others_.n);
     append(nodes, trees);
   }
 
-  /// Draw each row to train on with the probability `subsample`, by a hash of its number.
+  /// Draw each row to train on with the probability `subsample`, by a hash of its number; all of
+  /// them if that draws none.
   void draw_rows(std::uint64_t key) {
     const bool draws_all = plan_.subsample >= 1.0;
     if (draws_all && !drawn_.empty()) return;
     const std::uint64_t draws = hash64(key, row_draws);
     const auto most = draws_all ? 0 : static_cast<std::uint64_t>(plan_.subsample * 0x1p64);
+    divide_rows([&](std::uint64_t i) { return draws_all || hash64(draws, i) < most; });
+    if (drawn_.empty()) divide_rows([](std::uint64_t) { return true; });
+  }
+
+  template <class IsDrawn>
+  void divide_rows(const IsDrawn& is_drawn) {
     drawn_.clear();
     undrawn_.clear();
     for (std::int64_t i = 0; i < rows_.n; ++i) {
-      const bool is_drawn =
-          !rows_.is_held_out(i) &&
-          (draws_all || hash64(draws, static_cast<std::uint64_t>(i)) < most);
-      (is_drawn ? drawn_ : undrawn_).push_back(static_cast<std::uint32_t>(i));
+      const bool takes_part = !rows_.is_held_out(i) && is_drawn(static_cast<std::uint64_t>(i));
+      (takes_part ? drawn_ : undrawn_).push_back(static_cast<std::uint32_t>(i));
     }
   }
 

@@ -53,7 +53,7 @@ template <class Loss, class Row = stats::PackedRow>
 concept LossOfRows = requires(Loss loss, const Loss& fixed, const Rows& rows, std::uint64_t key,
                               base::Team& team, std::int64_t i, Row* gradient, std::uint64_t* value,
                               const std::uint32_t* row, double step, std::int32_t* result) {
-  { Loss::hessian_unit } -> std::convertible_to<double>;  // stands for a hessian of one
+  { Loss::hessian_unit } -> std::convertible_to<double>;          // stands for a hessian of one
   { loss.begin_round(rows, key, team) } -> std::same_as<double>;  // returns the unit of leaves
   loss.compute(rows, i, i, gradient, value);  // of a block; `gradient` may be null
   // What a leaf of the rows listed adds to each output, from its sums g and h.
@@ -64,8 +64,7 @@ constexpr double most_value = 2147483647.0;
 
 /// A real number as what a leaf adds to a score.
 inline std::int32_t round_value(double value) {
-  return static_cast<std::int32_t>(
-      std::clamp(base::round_half_up(value), -most_value, most_value));
+  return static_cast<std::int32_t>(std::clamp(base::round_half_up(value), -most_value, most_value));
 }
 
 /// A Newton step times `step`.
@@ -77,8 +76,8 @@ inline std::int32_t compute_newton_value(std::int64_t g, std::int64_t h, double 
 
 /// Losses of one output, whose leaves are Newton steps.
 struct NewtonLoss {
-  void write_values(const Rows&, const std::uint32_t*, std::int64_t, std::int64_t g,
-                    std::int64_t h, double step, double ridge, std::int32_t* result) const {
+  void write_values(const Rows&, const std::uint32_t*, std::int64_t, std::int64_t g, std::int64_t h,
+                    double step, double ridge, std::int32_t* result) const {
     *result = compute_newton_value(g, h, step, ridge);
   }
 };

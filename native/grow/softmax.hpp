@@ -13,8 +13,8 @@ namespace lhtree::grow {
 
 constexpr std::uint64_t subset_draws = ~std::uint64_t{4};  // no number of a row or column
 
-/// Draw each of k things with probability 1/2, by a key; neither none nor, unless `or_all`, all.
-inline void draw_subset(std::uint64_t key, bool or_all, std::vector<std::uint8_t>& is_drawn) {
+/// Draw each of two or more things with probability 1/2, by a key; neither none nor all.
+inline void draw_subset(std::uint64_t key, std::vector<std::uint8_t>& is_drawn) {
   const std::uint64_t draws = hash64(key, subset_draws);
   const auto k = static_cast<std::int64_t>(is_drawn.size());
   for (std::uint64_t attempt = 0;; ++attempt) {
@@ -22,7 +22,7 @@ inline void draw_subset(std::uint64_t key, bool or_all, std::vector<std::uint8_t
     std::int64_t n = 0;
     for (std::int64_t c = 0; c < k; ++c)
       n += is_drawn[c] = hash64(attempt_key, static_cast<std::uint64_t>(c)) >> 63;
-    if (n > 0 && (or_all || n < k)) return;
+    if (0 < n && n < k) return;
   }
 }
 
@@ -35,7 +35,7 @@ class SoftmaxLoss {
 
   double begin_round(const Rows& rows, std::uint64_t key, base::Team&) {
     p_.resize(rows.n * k_);
-    draw_subset(key, false, is_positive_);
+    draw_subset(key, is_positive_);
     return LogisticLoss::leaf_unit;
   }
 

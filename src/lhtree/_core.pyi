@@ -83,7 +83,7 @@ def find_leaves(
     X: Rows, ensemble: object, columns: object, prepared: Prepared, n_threads: int
 ) -> NDArray[np.int64]: ...
 def boost(
-    columns: object, training: object, held_out: object, loss: str, plan: object, n_threads: int
+    columns: object, training: object, validation: object, loss: str, plan: object, n_threads: int
 ) -> dict[str, Any]: ...
 
 # ---- predicting ----

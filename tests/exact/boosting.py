@@ -46,9 +46,9 @@ class Rows:
     """Rows of a table, of positive weight, and their targets."""
 
     X: np.ndarray  # [n_rows, n_columns], raw values
-    y: np.ndarray  # integers: on the grid of the target, or 0 and 1
+    y: np.ndarray  # integers: on the grid of the target, or numbers of classes
     weight: np.ndarray | None = None  # in units; None: all one
-    score: np.ndarray | None = None  # [n_rows, n_outputs] before the first round; None: by the loss
+    score: np.ndarray | None = None  # [n_rows, n_outputs] to begin with; None: the loss chooses
     held_out: np.ndarray | None = None  # which rows only say when to stop; None: none
 
     @property
@@ -96,7 +96,7 @@ def start_scores(rows, start):
 
 
 def draw_rows(rows, key, share):
-    """Return the rows that a round draws, each with probability ``share``; all if it draws none."""
+    """Return the rows that a round draws, each with probability ``share``; all if that is none."""
     trained = np.flatnonzero(rows.is_trained)
     if share >= 1.0:
         return trained

@@ -1,6 +1,6 @@
 """The exact engine: columns, sums, splits and boosting, equal to the reference bit for bit."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -14,7 +14,7 @@ from exact import arithmetic, boosting
 from exact.columns import encode, learn_columns
 from lhtree import _core
 from lhtree.model.ensemble import Ensemble, GridColumns
-from lhtree.training.boosting import Encoded, Rows, encode_rows, learn_rows
+from lhtree.training.boosting import Rows, encode_rows, learn_rows
 
 COLUMNS = {
     "real": lambda rng, n: rng.normal(size=n),
@@ -60,20 +60,38 @@ def tables(draw):
     return X, count_codes(kinds), weight
 
 
-def learn(X, n_codes, weight, n_threads=1):
+def hold_out(n, share, seed):
+    """Return flags of rows held out at random, but for one; None for a share of zero."""
+    if share == 0:
+        return None
+    rng = np.random.default_rng(seed)
+    flags = (rng.random(n) < share).astype(np.uint8)
+    flags[rng.integers(n)] = 0
+    return flags
+
+
+def learn(X, n_codes, weight, held_out=None, n_threads=1):
     """Learn and encode a table natively."""
-    return learn_rows(X, weight, n_codes, wants_z=True, n_threads=n_threads)
+    return learn_rows(X, weight, held_out, n_codes, wants_z=True, n_threads=n_threads)
 
 
-@given(table=tables())
-def test_columns_are_those_of_the_reference(table):
+seeds = st.integers(0, 2**32 - 1)
+shares = st.sampled_from([0.0, 0.2, 0.8])  # of rows held out
+
+
+@given(table=tables(), share=shares, seed=seeds)
+def test_columns_are_those_of_the_reference(table, share, seed):
     X, n_codes, weight = table
-    expected = learn_columns(X, weight, n_codes)
+    held_out = hold_out(len(X), share, seed)
+    kept = slice(None) if held_out is None else held_out == 0
+    expected = learn_columns(X[kept], None if weight is None else weight[kept], n_codes)
     codes, z = encode(expected, X)
     for order in (slice(None), slice(None, None, -1)):  # whatever the order of rows
-        rows = np.ascontiguousarray(X[order])
-        own = None if weight is None else np.ascontiguousarray(weight[order])
-        found, encoded = learn(rows, n_codes, own)
+        rows, own, flags = (
+            None if each is None else np.ascontiguousarray(each[order])
+            for each in (X, weight, held_out)
+        )
+        found, encoded = learn(rows, n_codes, own, flags)
         assert_array_equal(encoded.bin[order], codes)
         assert_array_equal(encoded.z[order], z)
         for j, column in enumerate(expected):
@@ -82,13 +100,14 @@ def test_columns_are_those_of_the_reference(table):
             assert (found.fill[j], found.has_gaps[j]) == (column.fill, column.has_gaps)
 
 
-@given(table=tables())
-def test_threads_and_float32_change_no_column(table):
+@given(table=tables(), share=shares, seed=seeds)
+def test_threads_and_float32_change_no_column(table, share, seed):
     X, n_codes, weight = table
+    held_out = hold_out(len(X), share, seed)
     single = np.clip(X, -3e38, 3e38).astype(np.float32)
-    columns, encoded = learn(single.astype(np.float64), n_codes, weight)
+    columns, encoded = learn(single.astype(np.float64), n_codes, weight, held_out)
     for rows, n_threads in ((single, 1), (single.astype(np.float64), 3)):
-        others, other = learn(rows, n_codes, weight, n_threads)
+        others, other = learn(rows, n_codes, weight, held_out, n_threads)
         assert_array_equal(other.bin, encoded.bin)
         assert_array_equal(other.z, encoded.z)
         for name, array in vars(columns).items():
@@ -99,6 +118,7 @@ plans = st.builds(
     boosting.Plan,
     n_rounds=st.just(3),
     learning_rate=st.sampled_from([0.1, 0.3, 1.0]),
+    subsample=st.sampled_from([1.0, 1.0, 0.9, 0.5, 1e-9]),
     l2_regularization=st.sampled_from([0.0, 1.0, 3.5]),
     min_hessian=st.sampled_from([0.0, 1.0, 5.0]),
     min_weight=st.sampled_from([0, 0, 3, 40]),
@@ -111,69 +131,96 @@ plans = st.builds(
     max_terms=st.integers(2, 5),
     shrinkage=st.sampled_from([0.0, 0.05, 0.3]),
 )
+LOSSES = [("squared_error", 1), ("log_loss", 1), *(("log_loss", k) for k in range(2, 6))]
 
 
-def make_target(loss, n, seed):
-    """Return integer targets and the scores before the first round."""
+@dataclass(frozen=True)
+class Case:
+    """Rows to boost on; the last of them may be a table of their own, for validation."""
+
+    X: np.ndarray
+    n_codes: np.ndarray
+    weight: np.ndarray | None
+    loss: str
+    y: np.ndarray
+    score: np.ndarray  # [n_rows, n_outputs], before the first round
+    plan: boosting.Plan
+    held_out: np.ndarray | None = None
+    n_validation: int = 0
+
+    def cut(self):
+        """Return raw values, target, weight, score and flags of both tables."""
+        n = len(self.X) - self.n_validation
+        for part in (slice(0, n), slice(n, None)):
+            arrays = self.X, self.y, self.weight, self.score, self.held_out
+            yield [None if each is None else np.ascontiguousarray(each[part]) for each in arrays]
+
+    def take(self, rows):
+        """Return a case with some of the rows, or copies of them."""
+        arrays = {name: getattr(self, name) for name in ("X", "y", "weight", "score", "held_out")}
+        taken = {name: each[rows] for name, each in arrays.items() if each is not None}
+        return replace(self, **taken)
+
+
+def make_case(table, loss, plan, seed, share=0.0, n_validation=0):
+    """Return a case with integer targets and scores before the first round."""
+    X, n_codes, weight = table
+    name, n_outputs = loss
     rng = np.random.default_rng(seed)
-    if loss == "log_loss":
-        return rng.integers(0, 2, n), rng.integers(-(2**25), 2**25, n)
-    return rng.integers(-(2**30), 2**30, n) // rng.choice([1, 2**12, 2**29]), np.zeros(n)
+    if name == "log_loss":
+        y = rng.integers(0, max(2, n_outputs), len(X))
+        score = rng.integers(-(2**25), 2**25, (len(X), n_outputs))
+    else:
+        y = rng.integers(-(2**30), 2**30, len(X)) // rng.choice([1, 2**12, 2**29])
+        score = np.zeros((len(X), 1))
+    n_validation = min(n_validation, len(X) - 1)
+    n = len(X) - n_validation
+    held_out = hold_out(n, share, seed)
+    if held_out is not None:
+        held_out = np.append(held_out, np.zeros(n_validation, dtype=np.uint8))
+    score = score.astype(np.int64)
+    return Case(X, n_codes, weight, name, y.astype(np.int32), score, plan, held_out, n_validation)
 
 
-def boost(table, loss, plan, seed, *, n_held_out=0, n_threads=1, is_sparse=False):
-    """Boost natively; some of the last rows are held out."""
-    X, n_codes, weight = table
-    n = len(X) - n_held_out
-    y, score = make_target(loss, len(X), seed)
+losses = st.sampled_from(LOSSES)
+cases = st.builds(
+    make_case, tables(), losses, plans, seeds, shares, st.sampled_from([0, 0, 7, 20])
+)
 
-    def cut(part):
-        rows = csr_array(X[part]) if is_sparse else np.ascontiguousarray(X[part])
-        own = None if weight is None else np.ascontiguousarray(weight[part])
-        return rows, own, y[part].astype(np.int32), score[part].astype(np.int64)
 
-    rows, own, *target = cut(slice(0, n))
+def boost(case, *, n_threads=1, is_sparse=False):
+    """Boost natively."""
     options = {"wants_z": True, "n_threads": n_threads}
-    columns, encoded = learn_rows(rows, own, n_codes, **options)
-    training = make_rows(encoded, own, *target)
-    rows, own, *target = cut(slice(n, None))
-    held_out = make_rows(encode_rows(rows, columns, **options), own, *target)
-    return columns, _core.boost(columns, training, held_out, loss, plan, n_threads)
+    to_rows = csr_array if is_sparse else np.asarray
+    (X, y, weight, score, held_out), (X_val, *validation) = case.cut()
+    columns, encoded = learn_rows(to_rows(X), weight, held_out, case.n_codes, **options)
+    rows = Rows(**vars(encoded), y=y, weight=weight, score=score, held_out=held_out)
+    encoded = encode_rows(to_rows(X_val), columns, **options)
+    y, weight, score, _ = validation
+    other = Rows(**vars(encoded), y=y, weight=weight, score=score)
+    return columns, _core.boost(columns, rows, other, case.loss, case.plan, n_threads)
 
 
-def make_rows(encoded, weight, y, score):
-    """Return rows as the core reads them."""
-    return Rows(**vars(encoded), y=y, weight=weight, score=score)
-
-
-def boost_by_reference(table, loss, plan, seed, n_held_out=0):
+def boost_by_reference(case):
     """Boost the same rows by the reference."""
-    X, n_codes, weight = table
-    n = len(X) - n_held_out
-    y, score = make_target(loss, len(X), seed)
-
-    def cut(part):
-        own = None if weight is None else weight[part]
-        return boosting.Rows(X[part], y[part], own, score[part].astype(np.int64))
-
-    training = cut(slice(0, n))
-    own = None if weight is None else weight[:n]
-    columns = learn_columns(training.X, own, n_codes)
-    held_out = cut(slice(n, None)) if n_held_out else None
-    return boosting.boost(columns, training, held_out, loss, plan)
-
-
-def word_of(codes, k):
-    """Return the bits of the codes from 64 * k on."""
-    return sum(1 << (code & 63) for code in codes if code >> 6 == k)
+    rows, validation = (boosting.Rows(*arrays) for arrays in case.cut())
+    chosen = rows.is_trained
+    weight = None if rows.weight is None else rows.weight[chosen]
+    columns = learn_columns(rows.X[chosen], weight, case.n_codes)
+    n_outputs = case.score.shape[1]
+    validation = validation if case.n_validation else None
+    return boosting.boost(columns, rows, validation, case.loss, case.plan, n_outputs)
 
 
 def assert_same_trees(arrays, trees):
     """Demand the nodes of the reference, to the bit."""
     assert len(arrays["tree_start"]) == len(trees) + 1
     nodes = [node for tree in trees for node in tree]
-    for name in ("left", "column", "value", "weight"):
+    for name in ("left", "column", "weight"):
         assert_array_equal(arrays[name], [getattr(node, name) for node in nodes], name)
+    values = [node.values for node in nodes if node.left < 0]
+    assert_array_equal(arrays["value"], np.array(values).reshape(arrays["value"].shape))
+    assert len(arrays["value"]) == len(values)
     splits = [node for node in nodes if node.left >= 0]
     is_split = arrays["left"] >= 0
     assert_array_equal(arrays["gain"][is_split], [node.gain for node in splits])
@@ -199,45 +246,47 @@ def assert_same_trees(arrays, trees):
     assert_array_equal(arrays["cut"], [plane.cut for plane in planes])
 
 
-seeds = st.integers(0, 2**32 - 1)
-losses = st.sampled_from(["squared_error", "log_loss"])
-
-
-@given(table=tables(), loss=losses, plan=plans, seed=seeds)
-def test_boosting_is_the_reference(table, loss, plan, seed):
-    expected = boost_by_reference(table, loss, plan, seed)
-    columns, found = boost(table, loss, plan, seed)
+@given(case=cases)
+def test_boosting_is_the_reference(case):
+    expected = boost_by_reference(case)
+    columns, found = boost(case)
     assert_same_trees(found["trees"], expected.trees)
     assert_array_equal(found["score"], expected.training_score)
-    assert_array_equal(found["training_loss"], [float(loss) for loss in expected.training_loss])
-    check_walk(columns, found, table[0], make_target(loss, len(table[0]), seed)[1])
+    assert_array_equal(found["training_loss"], [float(each) for each in expected.training_loss])
+    assert_array_equal(found["validation_loss"], [float(each) for each in expected.held_out_loss])
+    if case.n_validation:
+        assert_array_equal(found["validation_score"], expected.validation_score)
+    check_walk(columns, found, case)
 
 
-def check_walk(columns, found, X, score):
+def check_walk(columns, found, case):
     """Demand that training rows take the same path in a prediction."""
     trees = {name: array for name, array in found["trees"].items() if name != "gain"}
     ensemble = Ensemble(
         columns=columns.without_bins(),
-        base=np.zeros(1, dtype=np.int64),
+        base=np.zeros(case.score.shape[1], dtype=np.int64),
         power=0,
         origin=0.0,
         importance=np.zeros(len(columns.n_codes)),
         **trees,
     )
-    assert_array_equal(ensemble.sum_values(X)[:, 0] + score, found["score"])
+    score = np.concatenate([found["score"], found["validation_score"]])
+    assert_array_equal(ensemble.sum_values(case.X) + case.score, score)
 
 
-@given(table=tables(), loss=losses, plan=plans, seed=seeds, n_held_out=st.integers(1, 20))
-def test_validation_is_the_reference(table, loss, plan, seed, n_held_out):
-    n_held_out = min(n_held_out, len(table[0]) - 1)
-    if n_held_out == 0:
-        return
-    plan = replace(plan, n_rounds=6, patience=2, learning_rate=1.0)
-    expected = boost_by_reference(table, loss, plan, seed, n_held_out)
-    _, found = boost(table, loss, plan, seed, n_held_out=n_held_out)
-    losses_of_rows = [float(loss) for loss in expected.held_out_loss]
+@given(case=cases, n_validation=st.integers(0, 20))
+def test_patience_is_that_of_the_reference(case, n_validation):
+    n_validation = min(n_validation, len(case.X) - 1)
+    plan = replace(case.plan, n_rounds=6, patience=2, learning_rate=1.0)
+    held_out = None if case.held_out is None else case.held_out.copy()
+    if held_out is not None:
+        held_out[0] = 0  # a row to train on
+    case = replace(case, plan=plan, n_validation=n_validation, held_out=held_out)
+    expected = boost_by_reference(case)
+    _, found = boost(case)
+    losses_of_rows = [float(each) for each in expected.held_out_loss]
     assert_array_equal(found["validation_loss"], losses_of_rows)
-    assert_array_equal(found["held_out_score"], expected.held_out_score)
+    assert_array_equal(found["score"], expected.training_score)
     assert_same_trees(found["trees"], expected.trees[: int(np.argmin(losses_of_rows))])
 
 
@@ -245,41 +294,48 @@ def assert_same_result(first, second):
     """Demand equal trees, scores and losses."""
     for name, array in first["trees"].items():
         assert_array_equal(second["trees"][name], array, name)
-    for name in ("score", "held_out_score", "training_loss", "validation_loss"):
+    for name in ("score", "validation_score", "training_loss", "validation_loss"):
         assert_array_equal(second[name], first[name], name)
 
 
-@given(table=tables(), loss=losses, plan=plans, seed=seeds, n_threads=st.sampled_from([2, 7]))
-def test_threads_change_nothing(table, loss, plan, seed, n_threads):
-    n_held_out = len(table[0]) // 4
-    results = [
-        boost(table, loss, plan, seed, n_held_out=n_held_out, n_threads=n)[1]
-        for n in (1, n_threads)
-    ]
-    assert_same_result(*results)
+@given(case=cases, n_threads=st.sampled_from([2, 7]))
+def test_threads_change_nothing(case, n_threads):
+    assert_same_result(boost(case)[1], boost(case, n_threads=n_threads)[1])
 
 
-@given(table=tables(), loss=losses, plan=plans, seed=seeds)
-def test_sparse_tables_are_like_dense_ones(table, loss, plan, seed):
-    X, n_codes, weight = table
-    numbers = np.where(np.isnan(X), 0.0, X) + 0.0
-    table = numbers, np.zeros_like(n_codes), weight
-    n_held_out = len(X) // 4
-    _, dense = boost(table, loss, plan, seed, n_held_out=n_held_out)
-    _, sparse = boost(table, loss, plan, seed, n_held_out=n_held_out, is_sparse=True)
-    assert_same_result(dense, sparse)
+@given(case=cases)
+def test_sparse_tables_are_like_dense_ones(case):
+    numbers = np.where(np.isnan(case.X), 0.0, case.X) + 0.0
+    case = replace(case, X=numbers, n_codes=np.zeros_like(case.n_codes))
+    assert_same_result(boost(case)[1], boost(case, is_sparse=True)[1])
+
+
+@given(case=cases)
+def test_rows_held_out_in_place_are_like_rows_elsewhere(case):
+    plan = replace(case.plan, subsample=1.0)  # rows are drawn by their numbers
+    order = np.arange(len(case.X))
+    n = len(order) - case.n_validation
+    flags = np.zeros(n) if case.held_out is None else case.held_out[:n]
+    order = np.concatenate([order[:n][flags == 0], order[:n][flags > 0], order[n:]])
+    n_validation = len(order) - int(np.count_nonzero(flags == 0))
+    moved = replace(case.take(order), plan=plan, held_out=None, n_validation=n_validation)
+    _, first = boost(replace(case, plan=plan))
+    _, second = boost(moved)
+    for name, array in first["trees"].items():
+        assert_array_equal(second["trees"][name], array, name)
+    for name in ("training_loss", "validation_loss"):
+        assert_array_equal(second[name], first[name], name)
 
 
 def test_products_of_a_block_fit_a_word():
     # 128 rows at the low end of 12 bits about the mean: their squares reach 2**31.
     x = np.concatenate([np.zeros(128), np.full(200, (1 - 1e-5) * 328 / 200)])
     X = np.column_stack([x, np.random.default_rng(0).normal(size=len(x))])
-    table = X, np.zeros(2, dtype=np.int32), None
     plan = boosting.Plan(n_hyperplanes=1, max_terms=2, min_weight=0)
     for order in (slice(None), np.random.default_rng(1).permutation(len(x))):
-        rows = X[order], *table[1:]
-        expected = boost_by_reference(rows, "squared_error", plan, 0)
-        assert_same_trees(boost(rows, "squared_error", plan, 0)[1]["trees"], expected.trees)
+        table = X[order], np.zeros(2, dtype=np.int32), None
+        case = make_case(table, ("squared_error", 1), plan, 0)
+        assert_same_trees(boost(case)[1]["trees"], boost_by_reference(case).trees)
 
 
 def make_large_table(n, seed):
@@ -292,54 +348,41 @@ def make_large_table(n, seed):
     return X, n_codes, None
 
 
-@pytest.mark.parametrize("loss", ["squared_error", "log_loss"])
+@pytest.mark.parametrize("loss", [LOSSES[0], LOSSES[1], LOSSES[4]])
 @pytest.mark.parametrize("is_weighted", [False, True])
 def test_large_tables_do_not_depend_on_threads_or_the_order_of_rows(loss, is_weighted):
-    X, n_codes, _ = make_large_table(40_000, 0)
-    weight = np.arange(len(X)) % 3 + 1 if is_weighted else None
+    table = make_large_table(40_000, 0)
     plan = boosting.Plan(n_rounds=3, max_leaf_nodes=31, n_hyperplanes=3, max_terms=6, min_weight=0)
-    y, score = make_target(loss, len(X), 0)
-    if loss == "squared_error":  # random targets would leave hyperplanes nothing to find
-        y = ((np.nan_to_num(X[:, :3]).sum(axis=1) + X[:, 3] % 3) * 2**20).astype(np.int64)
-    order = np.random.default_rng(1).permutation(len(X))
-    results = []
-    for rows, n_threads in ((np.arange(len(X)), 1), (np.arange(len(X)), 3), (order, 2)):
-        own = None if weight is None else weight[rows]
-        some = np.ascontiguousarray(X[rows])
-        columns, encoded = learn_rows(some, own, n_codes, wants_z=True, n_threads=n_threads)
-        target = y[rows].astype(np.int32), score[rows].astype(np.int64)
-        training = make_rows(encoded, own, *target)
-        empty = Encoded(encoded.bin[:0], encoded.z[:0])
-        held_out = make_rows(empty, None, *(each[:0] for each in target))
-        result = _core.boost(columns, training, held_out, loss, plan, n_threads)
-        result["score"] = result["score"][np.argsort(rows)]
-        results.append(result)
-    assert len(results[0]["trees"]["feature"]) > 0
-    assert len(results[0]["trees"]["codes"]) > 0
-    for other in results[1:]:
-        assert_same_result(results[0], other)
+    case = make_case(table, loss, plan, 0, share=0.2)
+    signal = np.nan_to_num(case.X[:, :3]).sum(axis=1) + case.X[:, 3] % 3
+    if loss[0] == "squared_error":  # random targets would leave hyperplanes nothing to find
+        case = replace(case, y=(signal * 2**20).astype(np.int32))
+    if is_weighted:
+        case = replace(case, weight=np.arange(len(case.X)) % 3 + 1)
+    order = np.random.default_rng(1).permutation(len(case.X))
+    _, expected = boost(case)
+    assert len(expected["trees"]["feature"]) > 0
+    assert len(expected["trees"]["codes"]) > 0
+    assert_same_result(expected, boost(case, n_threads=3)[1])
+    _, other = boost(case.take(order), n_threads=2)
+    other["score"] = other["score"][np.argsort(order)]
+    assert_same_result(expected, other)
+    drawing = replace(case, plan=replace(plan, subsample=0.6))
+    assert_same_result(boost(drawing)[1], boost(drawing, n_threads=3)[1])
 
 
-@given(table=tables(), loss=losses, plan=plans, seed=seeds)
-def test_weights_are_copies(table, loss, plan, seed):
+@given(table=tables(), loss=losses, plan=plans, seed=seeds, share=shares)
+def test_weights_are_copies(table, loss, plan, seed, share):
     X, n_codes, _ = table
-    rng = np.random.default_rng(seed)
-    weight = rng.integers(1, 4, len(X))
-    plan = replace(plan, unit_weight=1, min_weight=0)
-    y, score = make_target(loss, len(X), seed)
-    results = []
-    for copies, own in ((1, weight), (weight, None)):
-        rows = np.repeat(np.arange(len(X)), copies)
-        columns, encoded = learn_rows(
-            np.ascontiguousarray(X[rows]), own, n_codes, wants_z=True, n_threads=1
-        )
-        target = y[rows].astype(np.int32), score[rows].astype(np.int64)
-        empty = Encoded(encoded.bin[:0], encoded.z[:0])
-        held_out = make_rows(empty, None, *(each[:0] for each in target))
-        training = make_rows(encoded, own, *target)
-        results.append(_core.boost(columns, training, held_out, loss, plan, 1)["trees"])
-    for name, array in results[0].items():
-        assert_array_equal(results[1][name], array, name)
+    weight = np.random.default_rng(seed).integers(1, 4, len(X))
+    plan = replace(plan, unit_weight=1, min_weight=0, subsample=1.0)  # copies are drawn apart
+    case = make_case((X, n_codes, None), loss, plan, seed, share)
+    _, weighted = boost(replace(case, weight=weight))
+    _, copied = boost(case.take(np.repeat(np.arange(len(X)), weight)))
+    for name, array in weighted["trees"].items():
+        assert_array_equal(copied["trees"][name], array, name)
+    for name in ("training_loss", "validation_loss"):
+        assert_array_equal(copied[name], weighted[name], name)
 
 
 def test_exp_and_log_are_those_of_the_reference():
@@ -349,10 +392,10 @@ def test_exp_and_log_are_those_of_the_reference():
     assert_array_equal([_core.compute_log(v) for v in y.tolist()], arithmetic.log(y))
 
 
-def make_small_case():
+def make_small_case(n_outputs=1):
     columns, encoded = learn(np.array([[0.0], [1.0], [4.0]]), np.zeros(1, dtype=np.int32), None)
-    rows = make_rows(encoded, None, np.zeros(3, np.int32), np.zeros(3, np.int64))
-    return columns, rows
+    y, score = np.zeros(3, np.int32), np.zeros((3, n_outputs), np.int64)
+    return columns, Rows(**vars(encoded), y=y, weight=None, score=score)
 
 
 @pytest.mark.parametrize(
@@ -361,23 +404,47 @@ def make_small_case():
         ({"bin": np.full((3, 1), 9, dtype=np.uint8)}, "a bin is out of range"),
         ({"bin": np.zeros((2, 1), dtype=np.uint8)}, "bin must have one entry per row"),
         ({"z": np.zeros((3, 2), dtype=np.int32)}, "z must have the shape of bin"),
-        ({"score": np.zeros(2, dtype=np.int64)}, "score must have one entry per row"),
+        ({"score": np.zeros((2, 1), dtype=np.int64)}, "score must have one entry per row"),
+        ({"score": np.zeros(3, dtype=np.int64)}, "the array 'score' has the wrong type"),
         ({"weight": np.zeros(3, dtype=np.int64)}, "weights must be positive"),
         ({"weight": np.ones(2, dtype=np.int64)}, "weight must have one entry per row"),
+        ({"held_out": np.ones(3, dtype=np.uint8)}, "there must be rows to train on"),
+        ({"held_out": np.zeros(2, dtype=np.uint8)}, "held_out must have one entry per row"),
         ({"y": np.zeros(3)}, "the array 'y' has the wrong type"),
+        ({"n_outputs": 0}, "n_outputs is out of range"),
+        ({"n_outputs": 2}, "score must have one entry per row"),
     ],
 )
 def test_the_core_refuses_rows_that_do_not_fit(changes, message):
     columns, rows = make_small_case()
     plan = boosting.Plan(n_hyperplanes=1, min_weight=0)
+    changed = SimpleNamespace(**({**vars(rows), "n_outputs": 1} | changes))
     with pytest.raises(ValueError, match=message):
-        _core.boost(columns, SimpleNamespace(**(vars(rows) | changes)), rows, "log_loss", plan, 1)
+        _core.boost(columns, changed, rows, "log_loss", plan, 1)
 
 
-def test_the_core_refuses_unknown_losses_and_columns():
+@pytest.mark.parametrize("y", [-1, 3, 2**31 - 1])
+def test_the_core_refuses_classes_without_a_score(y):
+    columns, rows = make_small_case(3)
+    changed = replace(rows, y=np.array([0, y, 2], dtype=np.int32))
+    for parts in ((rows, changed), (changed, rows)):
+        with pytest.raises(ValueError, match="y must have numbers of classes"):
+            _core.boost(columns, *parts, "log_loss", boosting.Plan(min_weight=0), 1)
+
+
+def test_the_core_refuses_unknown_losses_columns_and_outputs():
     columns, rows = make_small_case()
+    plan = boosting.Plan(min_weight=0)
     with pytest.raises(ValueError, match="loss is unknown"):
-        _core.boost(columns, rows, rows, "huber", boosting.Plan(min_weight=0), 1)
+        _core.boost(columns, rows, rows, "huber", plan, 1)
+    for subsample in (0.0, -1.0, np.nan):
+        with pytest.raises(ValueError, match="subsample must be above 0"):
+            _core.boost(columns, rows, rows, "log_loss", replace(plan, subsample=subsample), 1)
+    many = make_small_case(3)[1]
+    with pytest.raises(ValueError, match="the loss has one output"):
+        _core.boost(columns, many, many, "squared_error", plan, 1)
+    with pytest.raises(ValueError, match="all rows must have the same outputs"):
+        _core.boost(columns, many, rows, "log_loss", plan, 1)
     broken = GridColumns(**(vars(columns) | {"power": np.array([4000], dtype=np.int16)}))
     with pytest.raises(ValueError, match="the power of a grid is out of range"):
-        _core.boost(broken, rows, rows, "log_loss", boosting.Plan(min_weight=0), 1)
+        _core.boost(broken, rows, rows, "log_loss", plan, 1)

@@ -287,8 +287,12 @@ class BoostedTree:
 
     @property
     def value(self) -> Floats:
-        """What each node adds to the raw score; predictions add those of leaves."""
-        return np.ldexp(self.ensemble.value[self._nodes].astype(np.float64), -self.ensemble.power)
+        """What each node adds to the raw scores, one column per output; splits add nothing."""
+        first = (self._nodes.start + self.number) // 2  # leaves of the trees before
+        of_leaves = self.ensemble.value[first : first + self.n_leaves].astype(np.float64)
+        value = np.zeros((self.n_nodes, self.ensemble.n_outputs))
+        value[self.left < 0] = np.ldexp(of_leaves, -self.ensemble.power)
+        return value
 
     def hyperplane(self, node: int) -> tuple[Ints, Floats, float]:
         """Return columns, weights and threshold of a split that is a hyperplane, in raw units.

@@ -62,7 +62,7 @@ def pack(ensemble: Ensemble) -> Arrays:
         "base": ensemble.base,
         "n_nodes": np.diff(ensemble.tree_start),
         "is_split": np.packbits(is_split),
-        "value": ensemble.value,
+        "value": ensemble.value.ravel(),
         "leaf_weight": ensemble.weight[~is_split],
         "column": column,
         "missing_left": np.packbits(ensemble.missing_left[is_split][is_number]),
@@ -91,8 +91,7 @@ def unpack(packed: Arrays) -> tuple[Arrays, Arrays]:
     """
     arrays = {name: _widen(packed, name) for name in DTYPES}
     columns = _unpack_columns(arrays)
-    trees = {name: arrays[TREES + name] for name in ("base", "value", "coefficient", "cut")}
-    trees["importance"] = arrays[TREES + "importance"]
+    trees = {name: arrays[TREES + name] for name in ("base", "coefficient", "cut", "importance")}
     is_split = _unpack_nodes(arrays, trees)
     n_planes = _unpack_splits(arrays, columns["n_codes"], is_split, trees)
     _unpack_terms(arrays, columns, n_planes, trees)
@@ -173,11 +172,10 @@ def _unpack_columns(arrays: Arrays) -> Arrays:
 
 
 def _unpack_nodes(arrays: Arrays, trees: Arrays) -> NDArray[np.bool_]:
-    """Add children and weights of the nodes; return which nodes are splits."""
+    """Add children, weights and values of the nodes; return which nodes are splits."""
     n_nodes = arrays[TREES + "n_nodes"]
     _demand(bool(np.all(n_nodes > 0)), "a tree has no node")
     start = trees["tree_start"] = add_up(n_nodes)
-    _demand(len(trees["value"]) == start[-1], "value does not have one entry per node")
     bits = _unpack_bits(arrays, TREES + "is_split", int(start[-1]))
     is_split: NDArray[np.bool_] = bits.astype(bool)
     left = trees["left"] = number_children(is_split, start)
@@ -187,9 +185,13 @@ def _unpack_nodes(arrays: Arrays, trees: Arrays) -> NDArray[np.bool_]:
     _demand(is_whole, "a node has no parent, or a child is absent")
     _demand(bool(np.all(left[is_split] > own[is_split])), "a child comes before its parent")
     of_leaves = arrays[TREES + "leaf_weight"]
-    is_fitting = len(of_leaves) == np.count_nonzero(~is_split)
-    _demand(is_fitting, "leaf_weight does not have one entry per leaf")
+    n_leaves, n_outputs = int(np.count_nonzero(~is_split)), len(trees["base"])
+    _demand(len(of_leaves) == n_leaves, "leaf_weight does not have one entry per leaf")
     trees["weight"] = _add_weights(of_leaves, np.where(is_split, left - own, 0))
+    value = arrays[TREES + "value"]
+    is_fitting = n_outputs > 0 and len(value) == n_leaves * n_outputs
+    _demand(is_fitting, "value does not have one entry per leaf and output")
+    trees["value"] = value.reshape(n_leaves, n_outputs)
     return is_split
 
 

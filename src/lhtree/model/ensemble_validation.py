@@ -41,6 +41,7 @@ def _check_scale(ensemble: Ensemble) -> Iterator[Check]:
     yield type(origin) is float and _is_integer(origin), "origin is not an integer in a float"
     yield base.dtype == np.int64 and base.ndim == 1, "base is not a list of int64"
     yield len(base) > 0, "there is no output"
+    yield ensemble.value.shape[1] == len(base), "value does not have one column per output"
     yield bool(np.all(np.abs(base.astype(np.float64)) < LARGEST_SCORE)), "base is out of range"
     importance = ensemble.importance
     yield importance.dtype == np.float64, "importance is not float64"

@@ -54,13 +54,13 @@ def _list_checks(state: dict[str, Any]) -> Iterator[Check]:
     yield from check_columns(state)
     is_same = np.array_equal(columns.count_codes(), forest.columns.n_codes)
     yield is_same, "its columns_ have other numbers of categories than its trees"
-    yield forest.n_outputs == 1, "its trees add to more than one score"
     yield state["n_iter_"] == len(forest), "its n_iter_ is not the number of its trees"
     n_scores, n_more = len(state["train_score_"]), len(state["validation_score_"])
     yield n_scores > len(forest), "its train_score_ is too short"
     yield n_more in (0, n_scores), "its validation_score_ does not have the length of train_score_"
     n_classes = len(state.get("classes_", "12"))
-    yield n_classes <= 2, "it has more than two classes"
+    n_outputs = n_classes if n_classes > 2 else 1
+    yield forest.n_outputs == n_outputs, f"its trees do not add to {n_outputs} scores"
     yield n_classes == 2 or len(forest) == 0, "it has trees for a single class"
 
 

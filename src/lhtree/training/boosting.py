@@ -71,7 +71,7 @@ class Rows:
     @property
     def n_outputs(self) -> int:
         """Number of scores of a row."""
-        return self.score.shape[1]
+        return int(self.score.shape[1])
 
     def weigh(self) -> tuple[int, int]:
         """Return the weight of the rows to train on, and of those held out."""
@@ -157,7 +157,8 @@ def place_numbers(
     if held_out is not None:
         _, z = _core.encode_rows(column, open_grid, True, 1)
     _, other = _core.encode_rows(np.ascontiguousarray(validation[:, None]), open_grid, True, 1)
-    assert z is not None and other is not None
+    assert z is not None
+    assert other is not None
     start = np.array([grid.fill[0]], dtype=np.int64)
     scale = TargetScale(int(grid.power[0]), float(grid.origin[0]), start)
     if grid.low[0] == grid.high[0]:  # the grid of a constant is all zeros
