@@ -6,6 +6,7 @@ import struct
 import warnings
 
 import numpy as np
+from sklearn.base import clone
 
 from lhtree import (
     LHBoostClassifier,
@@ -46,6 +47,7 @@ def make_models():
     for boosted in (LHBoostClassifier(random_state=0), LHBoostRegressor(early_stopping=True)):
         boosted.set_params(n_estimators=3, max_leaf_nodes=5, random_state=0, n_hyperplanes=3)
         models.append(boosted.set_params(categorical_features=[4]).fit(X, y > 0))
+    models.append(clone(models[-2]).fit(X, names))
     return models, X[:8]
 
 

@@ -71,6 +71,7 @@ def list_models():
     X, y = load_mixed()
     yield "boost_mixed", LHBoostClassifier(**boosted, max_categories=2), (X, y == "virginica")
     lengths = X["petal length (cm)"].fillna(0).to_numpy()
+    yield "boost_many_classes", LHBoostClassifier(**boosted), load_frame()
     stopped = LHBoostRegressor(**boosted, early_stopping=True)
     yield "boost_numbers", stopped, (X.drop(columns="petal length (cm)"), lengths)
 

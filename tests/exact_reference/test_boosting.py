@@ -8,10 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
-from exact import arithmetic, boosting, columns, hyperplanes, trees, weights
+from exact import arithmetic, boosting, columns, hyperplanes, losses, trees, weights
 
 PLAN = boosting.Plan(n_rounds=2, n_hyperplanes=3, max_leaf_nodes=6, learning_rate=0.3)
-LOSSES = ["squared_error", "log_loss"]
+LOSSES = ["squared_error", "log_loss", "classes"]
+N_CLASSES = 4
 N_CODES = [0, 0, 4, 0]
 
 
@@ -30,14 +31,19 @@ def make_target(loss, X, seed):
     signal = np.nan_to_num(X[:, 0] + X[:, 1] - X[:, 3]) + 0.3 * rng.normal(size=len(X))
     y = (signal > 0).astype(np.int64)
     y[:2] = 0, 1  # both classes
-    return y if loss == "log_loss" else np.round(signal * 1e6).astype(np.int64)
+    if loss == "classes":
+        y = np.digitize(signal, [-1, 0, 1])
+        y[:N_CLASSES] = np.arange(N_CLASSES)
+    return np.round(signal * 1e6).astype(np.int64) if loss == "squared_error" else y
 
 
-def boost(X, y, weight, loss, plan=PLAN, held_out=None):
+def boost(X, y, weight, loss, plan=PLAN, validation=None, held_out=None):
     """Learn the columns of a table and boost."""
-    learned = columns.learn_columns(X, weight, N_CODES)
-    rows = boosting.Rows(X, y, weight)
-    return learned, boosting.boost(learned, rows, held_out, loss, plan)
+    chosen = slice(None) if held_out is None else held_out == 0
+    learned = columns.learn_columns(X[chosen], None if weight is None else weight[chosen], N_CODES)
+    rows = boosting.Rows(X, y, weight, held_out=held_out)
+    name, n_outputs = ("log_loss", N_CLASSES) if loss == "classes" else (loss, 1)
+    return learned, boosting.boost(learned, rows, validation, name, plan, n_outputs)
 
 
 def strip_rows(boosted):
@@ -84,7 +90,7 @@ def test_the_order_of_rows_changes_nothing(loss, seed):
 def test_rows_walk_to_the_leaves_that_they_made(loss, seed):
     X = make_table(seed, n=300)
     y = make_target(loss, X, seed)
-    learned, boosted = boost(X, y, None, loss, held_out=boosting.Rows(X, y))
+    learned, boosted = boost(X, y, None, loss, validation=boosting.Rows(X, y))
     for tree in boosted.trees:
         at = trees.walk(tree, learned, X)
         for k, node in enumerate(tree):
@@ -93,7 +99,7 @@ def test_rows_walk_to_the_leaves_that_they_made(loss, seed):
             else:
                 below = np.concatenate([tree[node.left].rows, tree[node.left + 1].rows])
                 assert_array_equal(np.sort(below), node.rows)
-    assert_array_equal(boosted.held_out_score, boosted.training_score)
+    assert_array_equal(boosted.validation_score, boosted.training_score)
     assert boosted.held_out_loss == boosted.training_loss
 
 
@@ -106,6 +112,76 @@ def test_fractional_weights_of_one_size_are_no_weights(loss):
     _, scaled = boost(X, y, units, loss, replace(PLAN, unit_weight=unit))
     _, plain = boost(X, y, None, loss)
     assert_array_equal(scaled.training_score, plain.training_score)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("subsample", [1.0, 0.5])
+def test_rows_held_out_change_no_tree(loss, subsample):
+    X = make_table(6, n=120)
+    y = make_target(loss, X, 6)
+    held_out = (np.arange(len(X)) % 4 == 3).astype(np.uint8)
+    plan = replace(PLAN, subsample=subsample)
+    _, boosted = boost(X, y, None, loss, plan, held_out=held_out)
+    X[held_out > 0], y[held_out > 0] = 9.0, 0
+    _, other = boost(X, y, None, loss, plan, held_out=held_out)
+    assert strip_rows(other) == strip_rows(boosted)
+    assert other.training_loss == boosted.training_loss
+    assert other.held_out_loss != boosted.held_out_loss
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_each_round_draws_its_own_rows(loss):
+    X = make_table(7, n=400)
+    y = make_target(loss, X, 7)
+    _, boosted = boost(X, y, None, loss, replace(PLAN, subsample=0.5))
+    first, second = (set(tree[0].rows.tolist()) for tree in boosted.trees)
+    assert 160 < len(first) < 240
+    assert 160 < len(second) < 240
+    assert 70 < len(first & second) < 130
+    _, boosted = boost(X, y, None, loss, replace(PLAN, subsample=1e-9))
+    assert len(boosted.trees[0][0].rows) == 400  # none were drawn
+
+
+def test_a_tree_separates_some_classes_from_the_others():
+    subsets = [tuple(losses.draw_subset(key, 3)) for key in range(600)]
+    assert len(set(subsets)) == 6  # all but none and all
+    assert min(subsets.count(subset) for subset in set(subsets)) > 60
+    loss, y = losses.make_loss("log_loss", 3), np.arange(9) % 3
+    score = np.random.default_rng(0).integers(-(2**25), 2**25, (9, 3))
+    g, h, _, p = loss.compute_gradients(score, y, None, 5)
+    share = np.exp(score / 2**24)
+    share /= share.sum(axis=1, keepdims=True)
+    assert p / 2**22 == pytest.approx(share, abs=2**-22)
+    is_positive = losses.draw_subset(5, 3)
+    of_subset = share[:, is_positive].sum(axis=1)
+    assert g / 2**22 == pytest.approx(of_subset - is_positive[y], abs=2**-20)
+    assert h / 2**17 == pytest.approx(of_subset * (1 - of_subset), abs=2**-16)
+
+
+def test_leaves_of_many_classes_are_newton_steps_of_each():
+    y, weight = np.array([0, 0, 1, 2, 2, 2]), np.array([1, 2, 1, 1, 3, 1])
+    loss, score = losses.make_loss("log_loss", 3), np.zeros((6, 3), dtype=np.int64)
+    gradients = loss.compute_gradients(score, y, None, 0)
+    values = loss.compute_values(gradients, y, weight, np.arange(6), gradients[2], 0.0)
+    of_class = np.bincount(y, weights=weight) / weight.sum()
+    expected = (of_class - 1 / 3) / (1 / 3 * 2 / 3) * 2 / 3
+    assert np.array(values) / 2**24 == pytest.approx(expected, rel=1e-4, abs=1e-6)
+
+
+def test_the_start_of_many_classes_gives_their_shares():
+    y, weight = np.array([0, 1, 1, 2]), np.array([1, 2, 2, 5])
+    start = np.array(losses.make_loss("log_loss", 3).start(y, weight)) / 2**24
+    assert np.exp(start) / np.exp(start).sum() == pytest.approx([0.1, 0.4, 0.5], rel=1e-6)
+
+
+def test_losses_of_many_classes_are_minus_logarithms():
+    loss, y = losses.make_loss("log_loss", 3), np.arange(30) % 3
+    score = np.random.default_rng(0).integers(-(2**27), 2**27, (30, 3))
+    f = score / 2**24
+    expected = np.log(np.exp(f).sum(axis=1)) - f[np.arange(30), y]
+    assert loss.compute_losses(score, y).astype(float) / 2**24 == pytest.approx(expected, abs=1e-6)
+    far = np.array([[0, 2**50, 0]])
+    assert loss.compute_losses(far, np.array([0])).tolist() == [2**50]
 
 
 def test_light_rows_keep_a_unit_and_absent_rows_go():
@@ -139,7 +215,7 @@ def test_patience_ends_rounds_that_help_nothing():
     X = make_table(2)
     y = make_target("log_loss", X, 2)
     plan = replace(PLAN, n_rounds=50, learning_rate=1.0, patience=2)
-    _, boosted = boost(X, y, None, "log_loss", plan, held_out=boosting.Rows(X, 1 - y))
+    _, boosted = boost(X, y, None, "log_loss", plan, validation=boosting.Rows(X, 1 - y))
     assert len(boosted.trees) == 2  # the other classes: every round makes it worse
     assert len(boosted.held_out_loss) == len(boosted.training_loss) == 3
 

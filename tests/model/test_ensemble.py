@@ -32,6 +32,15 @@ def fitted():
     return model, X
 
 
+@pytest.fixture(scope="module")
+def classifier():
+    """Return a model of three classes, and rows."""
+    X, y = make_rows()
+    y = np.digitize(y, [-1, 1])
+    model = LHBoostClassifier(n_estimators=6, categorical_features=[3], random_state=0).fit(X, y)
+    return model, X
+
+
 @pytest.fixture
 def ensemble(fitted):
     return fitted[0].forest_
@@ -68,13 +77,20 @@ def test_the_model_of_these_tests_has_splits_of_all_kinds(ensemble):
     seed=st.integers(0, 10_000),
     n_categories=st.sampled_from([2, 6, 7, 8, 14, 15, 62, 63, 64, 254, 255]),
     n_hyperplanes=st.sampled_from([0, 3]),
+    n_classes=st.sampled_from([0, 2, 4]),
     is_weighted=st.booleans(),
 )
-def test_packed_trees_are_restored_bit_for_bit(seed, n_categories, n_hyperplanes, is_weighted):
+def test_packed_trees_are_restored_bit_for_bit(
+    seed, n_categories, n_hyperplanes, n_classes, is_weighted
+):
     X, y = make_rows(seed=seed, n_categories=n_categories)
     weight = np.random.default_rng(seed).integers(1, 5, len(X)) if is_weighted else None
-    model = LHBoostRegressor(n_estimators=4, categorical_features=[3], n_jobs=1)
-    model.set_params(n_hyperplanes=n_hyperplanes).fit(X, y, weight)
+    model = (LHBoostClassifier if n_classes else LHBoostRegressor)(n_estimators=4, n_jobs=1)
+    model.set_params(n_hyperplanes=n_hyperplanes, categorical_features=[3])
+    if n_classes:
+        y = np.digitize(y, np.quantile(y, np.arange(1, n_classes) / n_classes))
+    model.fit(X, y, weight)
+    assert model.forest_.n_outputs == max(1, n_classes if n_classes > 2 else 0)
     packed = ensemble_packing.pack(model.forest_)
     assert set(packed) == set(ensemble_packing.DTYPES)
     copy = Ensemble.from_packed(packed, model.forest_.power, model.forest_.origin)
@@ -180,7 +196,9 @@ def test_columns_that_no_fit_makes_are_refused(name, value, words, ensemble):
         ({"base": np.zeros(1)}, "base is not a list of int64"),
         ({"importance": np.zeros(3)}, "importance does not have one entry per column"),
         ({"weight": np.ones(3)}, "the array 'weight' has the wrong type"),
-        ({"value": np.ones(3, dtype=np.int32)}, "one entry per node"),
+        ({"value": np.ones(3, dtype=np.int32)}, "the array 'value' has the wrong type"),
+        ({"value": np.ones((3, 1), dtype=np.int32)}, "value must have one row per leaf"),
+        ({"base": np.zeros(2, dtype=np.int64)}, "value does not have one column per output"),
     ],
 )
 def test_parts_that_do_not_fit_are_refused(changes, words, ensemble):
@@ -204,10 +222,12 @@ def test_a_column_without_gaps_has_one_fill(ensemble):
 
 PACKED = [
     ("n_nodes", lambda a: a * 0, "a tree has no node"),
-    ("n_nodes", lambda a: a + 1, "value does not have one entry per node"),
+    ("n_nodes", lambda a: a + 1, "does not have .* bits|a node has no parent"),
     ("is_split", lambda a: a[:-1], "does not have .* bits"),
     ("is_split", lambda a: ~a, "a node has no parent, or a child is absent"),
-    ("value", lambda a: a[1:], "value does not have one entry per node"),
+    ("value", lambda a: a[1:], "value does not have one entry per leaf and output"),
+    ("base", lambda a: a[:0], "value does not have one entry per leaf and output"),
+    ("base", lambda a: np.zeros(2, np.int8), "value does not have one entry per leaf and output"),
     ("value", lambda a: a.astype(np.int64) + 2**40, "has values beyond int32"),
     ("value", lambda a: a.astype(np.float64), "is not a list of int32"),
     ("value", lambda a: a[:, np.newaxis], "is not a list of int32"),
@@ -261,7 +281,19 @@ def test_views_of_trees(fitted):
     leaf = model.apply(X)
     total = model.forest_.to_raw(model.forest_.base)
     total = total + sum(tree.value[leaf[:, k]] for k, tree in enumerate(trees))
-    np.testing.assert_allclose(total, model.predict(X), rtol=1e-12, atol=1e-9)
+    np.testing.assert_allclose(total[:, 0], model.predict(X), rtol=1e-12, atol=1e-9)
+
+
+def test_views_of_trees_have_a_value_for_each_class(classifier):
+    model, X = classifier
+    forest, leaf = model.forest_, model.apply(X)
+    total = forest.to_raw(forest.base)
+    for k, tree in enumerate(model.trees_):
+        assert tree.value.shape == (tree.n_nodes, 3)
+        assert not tree.value[tree.left >= 0].any()
+        total = total + tree.value[leaf[:, k]]
+    np.testing.assert_allclose(total, model.decision_function(X), rtol=1e-12, atol=1e-12)
+    assert sum(tree.n_leaves for tree in model.trees_) == len(forest.value)
 
 
 def list_hyperplanes(model):

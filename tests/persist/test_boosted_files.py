@@ -142,10 +142,16 @@ def test_sparse_and_very_wide_tables_survive(path):
     assert_same(load(path), model, X)
 
 
-@pytest.mark.parametrize("labels", [["no", "yes"], [False, True], [-1.0, 2.0], [0, 2**40]])
+@pytest.mark.parametrize(
+    "labels",
+    [["no", "yes"], [False, True], [-1.0, 2.0], [0, 2**40], ["few", "many", "some"], [*range(9)]],
+)
 def test_labels_survive(labels, rows, path):
     X, y = rows
-    model = LHBoostClassifier(n_estimators=3).fit(X, np.array(labels)[(y > 1).astype(int)])
+    bounds = np.quantile(y, np.arange(1, len(labels)) / len(labels))
+    model = LHBoostClassifier(n_estimators=3, categorical_features=[5])
+    model.fit(X, np.array(labels)[np.digitize(y, bounds)])
+    assert model.forest_.n_outputs == (1 if len(labels) == 2 else len(labels))
     save(model, path)
     assert_same(load(path), model, X)
 

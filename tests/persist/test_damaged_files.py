@@ -216,6 +216,7 @@ def boosted(path):
     return path
 
 
+THREE_CLASSES = {"dtype": "int64", "values": [0, 1, 2]}
 FEWER_CATEGORIES = {
     "n_features": 4, "categories": [[3, {"list": [0.0]}, {"list": []}]], "has_codes": True,
 }  # fmt: skip
@@ -225,7 +226,7 @@ FEWER_CATEGORIES = {
     ("change", "words"),
     [
         (set_array("ensemble.n_nodes", i0=0), "a tree has no node"),
-        (set_array("ensemble.n_nodes", i0=1), "value does not have one entry per node"),
+        (set_array("ensemble.n_nodes", i0=1), "bits|a node has no parent"),
         (set_array("ensemble.is_split", i0=0), "a node has no parent, or a child is absent"),
         (set_array("ensemble.leaf_weight", i0=0), "a node's rows have no weight"),
         (set_array("ensemble.column", i0=4), "a split has an unknown column"),
@@ -266,6 +267,7 @@ FEWER_CATEGORIES = {
         (set_part(False, "fitted", "columns_", "has_codes"), "another number of columns"),
         (set_part(MANY_COLUMNS, "fitted", "columns_"), "columns_ have another number of features"),
         (set_part([False], "fitted", "classes_", "values"), "it has trees for a single class"),
+        (set_part(THREE_CLASSES, "fitted", "classes_"), "its trees do not add to 3 scores"),
         (set_part("LHBoostRegressor", "class"), "unknown parameter 'class_weight'"),
         (set_part("LHForestClassifier", "class"), "unknown parameter 'categorical|unknown param"),
         (set_part("x", "parameters", "loss"), "loss must be one of"),

@@ -1,10 +1,12 @@
 // Boosts made tables without Python and prints a digest of each model: the same on every machine.
 #include <cstdint>
 #include <cstdio>
+#include <limits>
 #include <vector>
 
 #include "base/columns.hpp"
 #include "grow/boosting.hpp"
+#include "grow/softmax.hpp"
 
 namespace {
 
@@ -27,7 +29,7 @@ class Digest {
 };
 
 template <class Loss>
-std::uint64_t boost(std::uint64_t seed, bool has_gaps) {
+std::uint64_t boost(const Loss& loss, std::int64_t n_classes, std::uint64_t seed, bool has_gaps) {
   constexpr std::int64_t n = 3000, d = 8;
   const auto draw = [&](std::int64_t k) {
     return static_cast<double>(hash64(seed, static_cast<std::uint64_t>(k)) >> 11) * 0x1p-52 - 1.0;
@@ -38,15 +40,21 @@ std::uint64_t boost(std::uint64_t seed, bool has_gaps) {
                ? std::numeric_limits<double>::quiet_NaN()
                : draw(k);
   std::vector<std::int32_t> y(n);
-  std::vector<std::int64_t> score(n, 0), no_scores;
+  const std::int64_t n_outputs = n_classes > 2 ? n_classes : 1;
+  std::vector<std::int64_t> score(n * n_outputs, 0);
   for (std::int64_t i = 0; i < n; ++i) {
     const double target = draw(i * d) * draw(i * d + 1) + draw(i * d + 2);
-    y[i] = Loss::hessian_unit > 1.0 ? target > 0.0 : static_cast<std::int32_t>(target * (1 << 24));
+    y[i] = static_cast<std::int32_t>(target * (1 << 24));
+    if (n_classes == 2) y[i] = target > 0.0;
+    if (n_classes > 2)
+      y[i] = static_cast<std::int32_t>((target + 2.0) * 0.25 * n_classes) % n_classes;
   }
   std::vector<base::Column> columns(d);
   const Poll poll = [](std::int64_t) {};
   base::TableEncoder<double> encoder(X.data(), n, d, true);
-  encoder.learn(columns, n, nullptr, 1, poll);
+  std::vector<std::uint8_t> held_out(n);
+  for (std::int64_t i = 0; i < n; ++i) held_out[i] = i % 10 == 0;
+  encoder.learn(columns, nullptr, held_out.data(), 1, poll);
   const base::EncodedRows encoded = encoder.take();
   std::vector<base::ColumnInfo> info;
   for (const base::Column& each : columns)
@@ -57,13 +65,15 @@ std::uint64_t boost(std::uint64_t seed, bool has_gaps) {
   const base::DenseTable none{layout, 0, nullptr, nullptr};
   grow::BoostingPlan plan;
   plan.n_rounds = 20;
+  plan.subsample = 0.8;
   plan.l2_regularization = 1.0;
   plan.hyperplanes = {3, 5, 0.3, 0, 1.0};
   base::Team team(2);
   const StopFlag stop{false};
-  const grow::Rows rows{n, y.data(), nullptr, score.data()};
-  grow::Booster<Loss, stats::PackedRow, base::DenseTable> booster(columns, table, rows, none, {},
-                                                                  plan, team, stop);
+  const grow::Rows rows{n, n_outputs, y.data(), nullptr, held_out.data(), score.data()};
+  const grow::Rows others{0, n_outputs};
+  grow::Booster<Loss, stats::PackedRow, base::DenseTable> booster(loss, columns, table, rows, none,
+                                                                  others, plan, team, stop);
   const model::Ensemble trees = booster.run().trees;
   Digest digest;
   digest.add(score);
@@ -79,8 +89,13 @@ std::uint64_t boost(std::uint64_t seed, bool has_gaps) {
 }  // namespace
 
 int main() {
-  for (std::uint64_t seed = 0; seed < 4; ++seed)
-    std::printf("%016llx %016llx\n",
-                static_cast<unsigned long long>(boost<grow::SquaredLoss>(seed, seed % 2 == 1)),
-                static_cast<unsigned long long>(boost<grow::LogisticLoss>(seed, seed % 2 == 1)));
+  for (std::uint64_t seed = 0; seed < 4; ++seed) {
+    const bool has_gaps = seed % 2 == 1;
+    const std::uint64_t digest[] = {boost(grow::SquaredLoss{}, 0, seed, has_gaps),
+                                    boost(grow::LogisticLoss{}, 2, seed, has_gaps),
+                                    boost(grow::SoftmaxLoss(5), 5, seed, has_gaps)};
+    for (const std::uint64_t each : digest)
+      std::printf("%016llx ", static_cast<unsigned long long>(each));
+    std::printf("\n");
+  }
 }

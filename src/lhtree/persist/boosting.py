@@ -61,7 +61,7 @@ def _list_checks(state: dict[str, Any]) -> Iterator[Check]:
     n_classes = len(state.get("classes_", "12"))
     n_outputs = n_classes if n_classes > 2 else 1
     yield forest.n_outputs == n_outputs, f"its trees do not add to {n_outputs} scores"
-    yield n_classes == 2 or len(forest) == 0, "it has trees for a single class"
+    yield n_classes > 1 or len(forest) == 0, "it has trees for a single class"
 
 
 def _make_family(kind: Any, attributes: tuple[Attribute, ...]) -> Family:
