@@ -49,28 +49,30 @@ KINDS = ("plain", "gaps", "ties", "wide", "categories", "sparse")
 
 
 def list_cases():
-    """Return 50 fits: kinds of tables, of models and of weights."""
+    """Return 75 fits: kinds of tables, of models and of weights."""
     weightings = ("none", "whole", "fractional")
-    cases = list(product(KINDS, (False, True), (0, 3), weightings))
-    return [cases[i * len(cases) // 50] for i in range(50)]
+    cases = list(product(KINDS, ("numbers", "classes", "many"), (0, 3), weightings))
+    return [cases[i * len(cases) // 75] for i in range(75)]
 
 
-def fit(kind, is_classifier, n_hyperplanes, weighting):
-    """Return a small model."""
+def fit(kind, target, n_hyperplanes, weighting):
+    """Return a small model; of many classes, one that held rows out."""
     X, categories, y = make_table(kind, 7)
     weight = {
         "none": None,
         "whole": make_numbers(len(y), 300) % 4,
         "fractional": (1 + make_numbers(len(y), 400) % 1000) / 512.0,
     }[weighting]
-    model = (LHBoostClassifier if is_classifier else LHBoostRegressor)(
+    model = (LHBoostRegressor if target == "numbers" else LHBoostClassifier)(
         n_estimators=5,
+        early_stopping=target == "many",
         max_leaf_nodes=12,
         n_hyperplanes=n_hyperplanes,
         categorical_features=categories,
         random_state=0,
     )
-    return model.fit(X, y > 0 if is_classifier else y, sample_weight=weight)
+    bounds = {"numbers": None, "classes": [0.0], "many": [-1.0, -0.3, 0.3, 1.0]}[target]
+    return model.fit(X, y if bounds is None else np.digitize(y, bounds), sample_weight=weight)
 
 
 def compute_digest(case):
@@ -92,7 +94,7 @@ def compute_all():
 
 
 def test_models_have_the_committed_digests():
-    assert len(list_cases()) == 50
+    assert len(list_cases()) == 75
     assert compute_all() == json.loads(FILE.read_text(encoding="utf-8"))
 
 
