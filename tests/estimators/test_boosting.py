@@ -377,6 +377,69 @@ def test_models_clone_pickle_and_search(kind, rows):
     assert pipeline.score(X, y) > 0.4
 
 
+def make_classes(rows, n_classes, names=None):
+    """Return rows and classes by quantiles of their numbers."""
+    X, y = rows
+    y = np.digitize(y, np.quantile(y, np.arange(1, n_classes) / n_classes))
+    return X, y if names is None else np.array(names)[y]
+
+
+@pytest.mark.parametrize("n_classes", [3, 7])
+@N_HYPERPLANES
+def test_many_classes_are_learned(n_classes, n_hyperplanes, rows):
+    X, y = make_classes(rows, n_classes)
+    model = make(LHBoostClassifier, n_estimators=200, n_hyperplanes=n_hyperplanes).fit(X, y)
+    assert model.score(X, y) > 0.97
+    assert model.n_iter_ == len(model.trees_) == 200  # one tree per round
+    assert model.train_score_[0] == pytest.approx(-np.log(n_classes), abs=1e-3)
+    assert model.train_score_[-1] > model.train_score_[0] / 3
+
+
+def test_probabilities_of_many_classes_are_those_of_the_scores(rows):
+    X, y = make_classes(rows, 4, ["c", "a", "d", "b"])
+    model = make(LHBoostClassifier).fit(X, y)
+    assert model.classes_.tolist() == ["a", "b", "c", "d"]
+    score, proba = model.decision_function(X), model.predict_proba(X)
+    assert score.shape == proba.shape == (500, 4)
+    assert_allclose(proba.sum(axis=1), 1, rtol=1e-14)
+    share = np.exp(score)
+    assert_allclose(proba, share / share.sum(axis=1, keepdims=True), rtol=1e-12)
+    assert_allclose(model.predict_log_proba(X), np.log(proba), rtol=1e-9)
+    assert_array_equal(model.predict(X), model.classes_[score.argmax(axis=1)])
+    loss = -np.log(proba[np.arange(500), np.searchsorted(model.classes_, y)]).mean()
+    assert -model.train_score_[-1] == pytest.approx(loss, abs=1e-6)
+
+
+def test_the_first_of_equal_scores_is_predicted():
+    X, y = np.zeros((9, 1)), np.arange(9) % 3
+    model = make(LHBoostClassifier).fit(X, y)
+    assert len(np.unique(model.decision_function(X))) == 1
+    assert (model.predict(X) == 0).all()
+
+
+@pytest.mark.parametrize("min_samples_leaf", [1, 20])
+def test_weights_of_many_classes_are_copies(min_samples_leaf, rows):
+    X, y = make_classes(rows, 5)
+    weight = np.random.default_rng(1).integers(0, 4, len(X))
+    model = make(LHBoostClassifier, min_samples_leaf=min_samples_leaf)
+    weighted = clone(model).fit(X, y, weight)
+    copied = clone(model).fit(np.repeat(X, weight, axis=0), np.repeat(y, weight))
+    assert_same(weighted, copied)
+    balanced = clone(model).set_params(class_weight="balanced").fit(X[y != 1], y[y != 1])
+    assert np.ptp(balanced.forest_.base) < 2**24 * 0.01
+
+
+def test_many_classes_of_sparse_tables_and_threads_are_the_same(rows):
+    X, y = make_classes(rows, 5)
+    X = np.tile(np.where(np.abs(X) < 1, 0.0, X), (20, 1))
+    y = np.tile(y, 20)
+    expected = make(LHBoostClassifier, n_jobs=1, early_stopping=True).fit(X, y)
+    for n_jobs, table in ((2, X), (1, sparse.csr_array(X)), (7, sparse.csr_array(X))):
+        model = make(LHBoostClassifier, n_jobs=n_jobs, early_stopping=True).fit(table, y)
+        assert_same(model, expected)
+        assert_array_equal(predict(model, table), predict(expected, X))
+
+
 def test_probabilities_are_those_of_the_log_odds(rows):
     X, y = rows[0], np.where(rows[1] > 0, "yes", "no")
     model = make(LHBoostClassifier).fit(X, y)
@@ -460,18 +523,20 @@ print((read("VmHWM:") - before) / (X.nbytes / 2**20))
 @pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="needs Linux")
 @KINDS
 @pytest.mark.parametrize(
-    ("n_hyperplanes", "stops"),
+    ("n_hyperplanes", "stops", "most"),
     [
-        (0, False),
-        pytest.param(1, False, marks=pytest.mark.xfail(reason="measured: 0.77 of X")),
-        pytest.param(1, True, marks=pytest.mark.xfail(reason="measured: 1.9 of X")),
+        (0, False, 0.5),
+        (0, True, 0.5),  # rows held out are not copied
+        (1, True, 1.1),
+        pytest.param(1, False, 0.7, marks=pytest.mark.xfail(reason="measured: 0.84 of X")),
+        pytest.param(1, True, 0.7, marks=pytest.mark.xfail(reason="measured: 0.85 of X")),
     ],
 )
-def test_a_fit_takes_little_memory_beside_its_rows(kind, n_hyperplanes, stops):
+def test_a_fit_takes_little_memory_beside_its_rows(kind, n_hyperplanes, stops, most):
     text = MEASURED.format(kind=kind.__name__, n_hyperplanes=n_hyperplanes, stops=stops)
     run = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True)
     assert run.returncode == 0, run.stderr
-    assert float(run.stdout) < 0.7
+    assert float(run.stdout) < most
 
 
 def test_class_weights_of_any_size_are_scaled_or_refused():

@@ -8,8 +8,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.metrics import log_loss
+from sklearn.model_selection import train_test_split
 
 from lhtree import LHBoostClassifier, LHBoostRegressor
+from lhtree.estimators.params import draw_seed
 
 KINDS = pytest.mark.parametrize("kind", [LHBoostClassifier, LHBoostRegressor])
 
@@ -250,10 +252,50 @@ def test_bad_class_weights_are_refused(value, words, rows):
         LHBoostClassifier(class_weight=value).fit(rows[0], to_target(LHBoostClassifier, rows[1]))
 
 
-def test_more_than_two_classes_are_refused(rows):
-    X, y = rows[:2]
-    with pytest.raises(ValueError, match=r"^Only binary .* got 3; use LHForestClassifier\.$"):
-        LHBoostClassifier().fit(X, np.digitize(y, [-0.5, 0.5]))
+@pytest.mark.parametrize("is_given", [False, True])
+def test_many_classes_stop_early(is_given, rows):
+    X, y, X_val, y_val, weight = rows
+    y, y_val = np.digitize(y, [-0.5, 0.5]), np.digitize(y_val, [-0.5, 0.5])
+    model = LHBoostClassifier(n_estimators=400, early_stopping=True, random_state=0)
+    given = {"X_val": X_val, "y_val": y_val, "sample_weight_val": weight} if is_given else {}
+    model.fit(X, y, **given)
+    best = int(np.argmax(model.validation_score_))
+    assert 0 < model.n_iter_ == len(model.trees_) == best < 390
+    assert model.forest_.weight[0] == (400 if is_given else 360)
+    if is_given:
+        loss = log_loss(y_val, model.predict_proba(X_val), sample_weight=weight)
+        assert -model.validation_score_[best] == pytest.approx(loss, abs=1e-6)
+        with pytest.raises(ValueError, match=r"^y_val has the class 3, .* are \[0, 1, 2\]\.$"):
+            model.fit(X, y, X_val=X_val, y_val=y_val + 1)
+
+
+@pytest.mark.parametrize("kind", ["two", "many", "numbers"])
+def test_held_out_rows_teach_nothing(kind, rows):
+    X, y = rows[0].copy(), rows[1]
+    X[::7, 1] = np.nan
+    model = (LHBoostRegressor if kind == "numbers" else LHBoostClassifier)(random_state=0)
+    model.set_params(n_estimators=20, early_stopping=True, n_iter_no_change=30)
+    target = {"two": y > 0, "many": np.digitize(y, [-0.5, 0.5]), "numbers": y}[kind]
+    first = clone(model).fit(X, target)
+    classes = None if kind == "numbers" else target
+    kept, held_out = train_test_split(
+        np.arange(400), test_size=0.1, random_state=draw_seed(0), stratify=classes
+    )
+    X[held_out] = 1e9
+    second = clone(model).fit(X, target)
+    assert_array_equal(second.train_score_, first.train_score_)
+    assert not np.array_equal(second.validation_score_, first.validation_score_)
+    whole = clone(model).set_params(early_stopping=False)
+    whole.set_params(n_estimators=first.n_iter_).fit(X[kept], target[kept])
+    assert_array_equal(whole.predict(X[kept]), first.predict(X[kept]))
+
+
+def test_every_one_of_many_classes_keeps_a_training_row():
+    X, y = np.arange(40.0)[:, None], np.minimum(np.arange(40), 5)
+    for seed in range(10):
+        model = LHBoostClassifier(early_stopping=True, n_estimators=3, random_state=seed)
+        assert np.isfinite(model.fit(X, y).forest_.base).all()
+        assert model.predict_proba(X).shape == (40, 6)
 
 
 @pytest.mark.parametrize("y", [np.zeros(400, "M8[D]"), np.zeros(400, "m8[s]")])
