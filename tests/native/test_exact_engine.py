@@ -172,7 +172,7 @@ def make_case(table, loss, plan, seed, share=0.0, n_validation=0):
         score = rng.integers(-(2**25), 2**25, (len(X), n_outputs))
     else:
         y = rng.integers(-(2**30), 2**30, len(X)) // rng.choice([1, 2**12, 2**29])
-        score = np.zeros((len(X), 1))
+        score = np.zeros((len(X), 1), dtype=np.int64)
     n_validation = min(n_validation, len(X) - 1)
     n = len(X) - n_validation
     held_out = hold_out(n, share, seed)

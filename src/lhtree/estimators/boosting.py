@@ -376,7 +376,7 @@ class LHBoostClassifier(ClassifierMixin, BoostingEstimator):
     See Also
     --------
     LHBoostRegressor : Boosting for numbers.
-    LHForestClassifier : Forests, for any number of classes.
+    LHForestClassifier : Forests.
 
     Examples
     --------
