@@ -146,14 +146,13 @@ struct LogisticLoss : NewtonLoss {
       constexpr double most_g = most_gradient, most_h = most_hessian;
       for (std::int64_t i = 0; i < n; ++i) {
         const double f = base::to_double(score[i]) * score_unit;
-        const double e = base::exp(f < 0.0 ? f : -f);
-        const double q = 1.0 / (1.0 + e);
-        const double p = f < 0.0 ? e * q : q;
+        const double p = 1.0 / (1.0 + base::exp(-f));
         const double g = base::round_half_up((p - static_cast<double>(y[i])) * gradient_unit);
         const double h = base::round_half_up(p * (1.0 - p) * hessian_unit);
         s[i] = g < -most_g ? -most_g : g > most_g ? most_g : g;
         d[i] = h < 1.0 ? 1.0 : h > most_h ? most_h : h;
         const double wrong = y[i] == 1 ? -f : f;  // how far the score is on the wrong side
+        const double e = base::exp(f < 0.0 ? f : -f);
         const double value = (wrong > 0.0 ? wrong : 0.0) + base::log(1.0 + e);
         loss[i] = static_cast<std::uint64_t>(
             base::to_integer(base::round_half_up(value * (1.0 / score_unit))));

@@ -252,6 +252,12 @@ def test_bad_class_weights_are_refused(value, words, rows):
         LHBoostClassifier(class_weight=value).fit(rows[0], to_target(LHBoostClassifier, rows[1]))
 
 
+def test_more_classes_than_the_core_takes_are_refused():
+    y = np.tile(np.arange(2**16 + 1), 2)
+    with pytest.raises(ValueError, match=r"^y must have at most 65536 classes, got 65537; join"):
+        LHBoostClassifier().fit(np.zeros((len(y), 1)), y)
+
+
 @pytest.mark.parametrize("is_given", [False, True])
 def test_many_classes_stop_early(is_given, rows):
     X, y, X_val, y_val, weight = rows

@@ -40,6 +40,8 @@ from lhtree.training.boosting import (
 )
 from lhtree.training.progress import Progress
 
+MOST_CLASSES = 2**16  # of which the core takes scores
+
 
 class Part(NamedTuple):
     """Some rows of a fit, of positive weight, with their targets as numbers."""
@@ -435,6 +437,11 @@ class LHBoostClassifier(ClassifierMixin, BoostingEstimator):
     def _encode_targets(self, part, params):
         check_classification_targets(part.y)
         self.classes_ = np.unique(part.y)
+        if len(self.classes_) > MOST_CLASSES:
+            raise ValueError(
+                f"y must have at most {MOST_CLASSES} classes, got {len(self.classes_)}; join rare "
+                "ones, or use LHBoostRegressor for numbers."
+            )
         y = encode(part.y, self.classes_)
         factor = compute_class_weight(params.class_weight, self.classes_, y, part.weight)
         if factor is None:
