@@ -47,7 +47,7 @@ from benchmarks.engine_choices_page import (
 )
 from benchmarks.lines import Line
 from lhtree import LHBoostClassifier, LHBoostRegressor
-from lhtree.estimators import boosting_params
+from lhtree.estimators.boosting import params as boosting_params
 from lhtree.training.plan import BoostingPlan
 
 REPOSITORY = Path(__file__).parents[1]

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from benchmarks import engine_choices, engine_choices_page, lines
-from lhtree.estimators import boosting_params
+from lhtree.estimators.boosting import params as boosting_params
 from lhtree.training.plan import BoostingPlan
 
 ROOT = engine_choices.REPOSITORY

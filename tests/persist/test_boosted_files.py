@@ -18,8 +18,8 @@ from lhtree.model import ensemble_packing
 TRUSTED = [
     "lhtree.data.columns.Category",
     "lhtree.data.columns.Columns",
-    "lhtree.estimators.boosting.LHBoostClassifier",
-    "lhtree.estimators.boosting.LHBoostRegressor",
+    "lhtree.estimators.boosting.classifier.LHBoostClassifier",
+    "lhtree.estimators.boosting.regressor.LHBoostRegressor",
     "lhtree.model.ensemble.Ensemble",
 ]
 MODELS = {

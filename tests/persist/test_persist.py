@@ -364,8 +364,8 @@ def test_threads_may_save_to_one_path(blobs, path):
 
 TRUSTED = [
     "lhtree.training.plan.Draw",
-    "lhtree.estimators.boosting.LHBoostClassifier",
-    "lhtree.estimators.boosting.LHBoostRegressor",
+    "lhtree.estimators.boosting.classifier.LHBoostClassifier",
+    "lhtree.estimators.boosting.regressor.LHBoostRegressor",
     "lhtree.estimators.forest.LHForestClassifier",
     "lhtree.estimators.tree.LHTClassifier",
     "lhtree.data.columns.Category",

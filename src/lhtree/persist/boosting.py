@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from lhtree.arrays import Arrays
 from lhtree.estimators import LHBoostClassifier, LHBoostRegressor
-from lhtree.estimators.boosting_params import BoostingParams
+from lhtree.estimators.boosting.params import BoostingParams
 from lhtree.model import ensemble_packing
 from lhtree.model.ensemble import Ensemble
 from lhtree.persist.attributes import CLASSES, OF_COLUMNS, Attribute, decode_integer

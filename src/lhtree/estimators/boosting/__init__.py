@@ -1,0 +1,12 @@
+"""Boosting: estimators that add rounds of trees, one after the other.
+
+`regressor` and `classifier` hold parameters, docstrings and what targets and scores mean;
+`base` runs the steps of a fit; `rows` and `validation` say which rows train and which ones
+say when to stop; `params` checks the parameters and resolves them for given data.
+"""
+
+from lhtree.estimators.boosting.base import BoostingEstimator
+from lhtree.estimators.boosting.classifier import LHBoostClassifier
+from lhtree.estimators.boosting.regressor import LHBoostRegressor
+
+__all__ = ["BoostingEstimator", "LHBoostClassifier", "LHBoostRegressor"]

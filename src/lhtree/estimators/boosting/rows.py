@@ -1,0 +1,38 @@
+"""Rows of a fit with their targets and weights."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.sparse import issparse
+
+from lhtree.data import sparse
+
+
+class Part(NamedTuple):
+    """Some rows of a fit, of positive weight, with their targets as numbers."""
+
+    X: Any
+    y: Any
+    weight: Any  # None: every row counts once
+
+    def take(self, position: Any) -> Part:
+        """Return some of the rows."""
+        weight = None if self.weight is None else self.weight[position]
+        return Part(self.X[position], self.y[position], weight)
+
+
+def to_kind(X: Any, like: Any) -> Any:
+    """Return rows as an array if `like` is one, else as a sparse one."""
+    if isinstance(like, np.ndarray):
+        return X.toarray() if issparse(X) else X
+    return X if issparse(X) else sparse.to_rows(X)
+
+
+def keep_positive(part: Part) -> Part:
+    """Return the rows of positive weight."""
+    if part.weight is None or part.weight.all():
+        return part
+    kept = part.take(np.flatnonzero(part.weight))
+    return kept._replace(weight=None) if np.all(kept.weight == 1) else kept
