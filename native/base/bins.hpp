@@ -13,7 +13,13 @@ namespace lhtree::base {
 
 constexpr int most_bins = 255;
 constexpr int most_codes = most_bins + 1;  // and one for missing values
-constexpr std::uint64_t heavy = 64;        // a value with a 64th of the weight has a bin of its own
+
+/// Values that weigh at least one part in so many have bins of their own: few enough of them
+/// that others are left.
+constexpr std::uint64_t count_heavy_parts(int max_bins) {
+  return (static_cast<std::uint64_t>(max_bins) + 1) / 4;
+}
+static_assert(count_heavy_parts(most_bins) == 64);
 
 /// A value of a column and the weight of its rows.
 struct Counted {
@@ -27,23 +33,24 @@ inline double compute_middle(double low, double high) {
   return low < middle && middle <= high ? middle : high;
 }
 
-/// The thresholds between the bins of a column, from its distinct values, ascending. Bin b holds
-/// x with threshold[b - 1] <= x < threshold[b].
-inline std::vector<double> make_thresholds(const std::vector<Counted>& values) {
+/// The thresholds between at most `max_bins` bins of a column, from its distinct values,
+/// ascending. Bin b holds x with threshold[b - 1] <= x < threshold[b].
+inline std::vector<double> make_thresholds(const std::vector<Counted>& values, int max_bins) {
   std::vector<double> threshold;
   const auto add = [&](std::size_t k) {  // between value k - 1 and value k
     threshold.push_back(compute_middle(values[k - 1].value, values[k].value));
   };
-  if (values.size() <= most_bins) {
+  if (values.size() <= static_cast<std::size_t>(max_bins)) {
     for (std::size_t k = 1; k < values.size(); ++k) add(k);
     return threshold;
   }
+  const std::uint64_t n_parts = count_heavy_parts(max_bins);
   std::uint64_t whole = 0, light = 0, n_heavy = 0;
   for (const Counted& each : values) whole += each.weight;
-  const auto is_heavy = [&](std::size_t k) { return values[k].weight * heavy >= whole; };
+  const auto is_heavy = [&](std::size_t k) { return values[k].weight * n_parts >= whole; };
   for (std::size_t k = 0; k < values.size(); ++k)
     is_heavy(k) ? ++n_heavy : light += values[k].weight;
-  const std::uint64_t n_slots = most_bins - 2 * n_heavy;
+  const std::uint64_t n_slots = static_cast<std::uint64_t>(max_bins) - 2 * n_heavy;
   std::uint64_t rank = 0, before = 0;  // the weight of light values so far
   for (std::size_t k = 0; k < values.size(); ++k) {
     const std::uint64_t slot = rank * n_slots / std::max<std::uint64_t>(light, 1);

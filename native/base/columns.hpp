@@ -99,10 +99,10 @@ inline void add_zeros(std::vector<Counted>& values, std::uint64_t weight) {
 }
 
 /// What is learned of a column of numbers from its distinct values.
-inline Column learn_column(const std::vector<Counted>& values) {
+inline Column learn_column(const std::vector<Counted>& values, int max_bins) {
   Column column;
   if (values.empty()) return column;
-  column.threshold = make_thresholds(values);
+  column.threshold = make_thresholds(values, max_bins);
   const auto visit = [&](const auto& look) {
     for (const Counted& each : values) look(each.value, each.weight);
   };
@@ -151,11 +151,11 @@ class TableEncoder {
   /// Learn the columns from the rows, all of positive weight, that are not `held_out`; `columns`
   /// says which of them are categories. Encode all rows.
   void learn(std::vector<Column>& columns, const std::int64_t* weight, const std::uint8_t* held_out,
-             std::int64_t n_threads, const Poll& poll) {
+             int max_bins, std::int64_t n_threads, const Poll& poll) {
     run_columns(n_threads, poll, [&](const double* x, std::int64_t j, ValueCounter& counter) {
       Column& column = columns[j];
       if (column.is_category()) return column;
-      column = learn_column(counter.run(x, weight, held_out, n_rows_));
+      column = learn_column(counter.run(x, weight, held_out, n_rows_), max_bins);
       for (std::int64_t i = 0; i < n_rows_ && !column.has_gaps; ++i)
         column.has_gaps = std::isnan(x[i]) && !(held_out && held_out[i]);
       return column;
@@ -219,8 +219,8 @@ struct Entries {
 /// Learn the columns of a sparse table of numbers, whose rows have positive weights or all one,
 /// from those that are not `held_out`.
 inline std::vector<Column> learn_columns(const Entries& entries, const std::int64_t* weight,
-                                         const std::uint8_t* held_out, std::int64_t n_threads,
-                                         const Poll& poll) {
+                                         const std::uint8_t* held_out, int max_bins,
+                                         std::int64_t n_threads, const Poll& poll) {
   const std::int64_t d = entries.n_columns;
   std::vector<std::int64_t> start(d + 1, 0);
   for (std::int64_t i = 0; i < entries.n_rows; ++i)
@@ -255,7 +255,7 @@ inline std::vector<Column> learn_columns(const Entries& entries, const std::int6
                 std::uint64_t stored = 0;
                 for (const Counted& each : values) stored += each.weight;
                 add_zeros(values, whole - stored);
-                columns[j] = learn_column(values);
+                columns[j] = learn_column(values, max_bins);
               }
             },
             poll);

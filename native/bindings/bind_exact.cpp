@@ -117,13 +117,18 @@ void check_held_out(const std::optional<Flags>& held_out, std::size_t n_rows) {
          "there must be rows to train on");
 }
 
+void check_max_bins(int max_bins) {
+  demand(2 <= max_bins && max_bins <= base::most_bins, "max_bins must lie from 2 to 255");
+}
+
 /// Learn the columns of a table of rows of positive weight, but for those held out, and encode it.
 template <class T>
 std::pair<nb::dict, Encoded> learn_columns(const Input<T, 2>& X, const std::optional<Longs>& weight,
                                            const std::optional<Flags>& held_out,
-                                           const Ints& n_codes, bool wants_z,
+                                           const Ints& n_codes, int max_bins, bool wants_z,
                                            std::int64_t n_threads) {
   check_not_empty(X);
+  check_max_bins(max_bins);
   demand(n_codes.size() == X.shape(1), "n_codes must have one entry per column");
   check_weight(weight, X.shape(0));
   check_held_out(held_out, X.shape(0));
@@ -138,7 +143,7 @@ std::pair<nb::dict, Encoded> learn_columns(const Input<T, 2>& X, const std::opti
     nb::gil_scoped_release unlocked;
     const auto n = static_cast<std::int64_t>(X.shape(0)), d = static_cast<std::int64_t>(X.shape(1));
     base::TableEncoder<T> encoder(X.data(), n, d, wants_z);
-    encoder.learn(columns, data_of(weight), data_of(held_out), n_threads, poll);
+    encoder.learn(columns, data_of(weight), data_of(held_out), max_bins, n_threads, poll);
     rows = encoder.take();
   }
   return {to_dict(columns), to_arrays(std::move(rows), X.shape(0), X.shape(1), wants_z)};
@@ -192,17 +197,19 @@ EncodedEntries encode(const base::Entries& entries, const std::vector<base::Colu
 std::pair<nb::dict, EncodedEntries> learn_sparse(const Longs& start, const Ints& column,
                                                  const Doubles& value, std::int64_t n_columns,
                                                  const std::optional<Longs>& weight,
-                                                 const std::optional<Flags>& held_out, bool wants_z,
-                                                 std::int64_t n_threads) {
+                                                 const std::optional<Flags>& held_out, int max_bins,
+                                                 bool wants_z, std::int64_t n_threads) {
   const base::Entries entries = read_entries(start, column, value, n_columns);
   demand(entries.n_rows > 0, "X must not be empty");
+  check_max_bins(max_bins);
   check_weight(weight, start.size() - 1);
   check_held_out(held_out, start.size() - 1);
   std::vector<base::Column> columns;
   const Poll poll = make_poll(nb::none());
   {
     nb::gil_scoped_release unlocked;
-    columns = base::learn_columns(entries, data_of(weight), data_of(held_out), n_threads, poll);
+    columns =
+        base::learn_columns(entries, data_of(weight), data_of(held_out), max_bins, n_threads, poll);
   }
   return {to_dict(columns), encode(entries, columns, wants_z)};
 }
@@ -326,6 +333,7 @@ grow::BoostingPlan read_plan(nb::handle object) {
   plan.hyperplanes.unit_weight = plan.unit_weight;
   read_field(object, "max_leaf_nodes", plan.size.max_leaf_nodes);
   read_field(object, "max_depth", plan.size.max_depth);
+  read_field(object, "max_features", plan.max_features);
   read_field(object, "seed", plan.seed);
   read_field(object, "n_hyperplanes", plan.hyperplanes.n_hyperplanes);
   read_field(object, "max_terms", plan.hyperplanes.max_terms);
@@ -333,6 +341,7 @@ grow::BoostingPlan read_plan(nb::handle object) {
   read_field(object, "weight_shift", plan.hyperplanes.weight_shift);
   demand(plan.hyperplanes.max_terms <= split::most_terms, "max_terms must be at most 128");
   demand(plan.subsample > 0.0, "subsample must be above 0");
+  demand(plan.max_features >= 0, "max_features must be at least 0");
   return plan;
 }
 
@@ -601,16 +610,16 @@ Output<std::int64_t, 2> find_leaves(const Input<T, 2>& X, nb::handle ensemble, n
 
 void bind_exact(nb::module_& m) {
   m.def("learn_columns", &learn_columns<double>, "X"_a.noconvert(), "weight"_a.none(),
-        "held_out"_a.none(), "n_codes"_a, "wants_z"_a, "n_threads"_a);
+        "held_out"_a.none(), "n_codes"_a, "max_bins"_a, "wants_z"_a, "n_threads"_a);
   m.def("learn_columns", &learn_columns<float>, "X"_a.noconvert(), "weight"_a.none(),
-        "held_out"_a.none(), "n_codes"_a, "wants_z"_a, "n_threads"_a);
+        "held_out"_a.none(), "n_codes"_a, "max_bins"_a, "wants_z"_a, "n_threads"_a);
   m.def("encode_rows", &encode_rows<double>, "X"_a.noconvert(), "columns"_a, "wants_z"_a,
         "n_threads"_a);
   m.def("encode_rows", &encode_rows<float>, "X"_a.noconvert(), "columns"_a, "wants_z"_a,
         "n_threads"_a);
   m.def("learn_sparse", &learn_sparse, "start"_a.noconvert(), "column"_a.noconvert(),
-        "value"_a.noconvert(), "n_columns"_a, "weight"_a.none(), "held_out"_a.none(), "wants_z"_a,
-        "n_threads"_a);
+        "value"_a.noconvert(), "n_columns"_a, "weight"_a.none(), "held_out"_a.none(), "max_bins"_a,
+        "wants_z"_a, "n_threads"_a);
   m.def("encode_sparse", &encode_sparse, "start"_a.noconvert(), "column"_a.noconvert(),
         "value"_a.noconvert(), "columns"_a, "wants_z"_a);
   m.def("compute_log", [](double x) { return base::log(x); }, "x"_a);

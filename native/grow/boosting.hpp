@@ -25,6 +25,7 @@ struct BoostingPlan {
   double unit_weight = 1.0;     // what a row of weight one weighs
   std::uint64_t seed = 0;
   TreeSize size;
+  std::int64_t max_features = 0;  // columns that a node draws for its single splits; 0: all
   split::HyperplaneSettings hyperplanes;
 };
 
@@ -85,6 +86,7 @@ class Booster {
     const double least = plan.min_hessian * Loss::hessian_unit * plan.unit_weight;
     settings.limits = {ridge, std::max(1.0, least), plan.min_weight};
     settings.hessian_of_row = Loss::hessian_unit * plan.unit_weight;
+    settings.max_features = plan.max_features;
     settings.hyperplanes = plan.hyperplanes;
     return settings;
   }

@@ -29,7 +29,8 @@ struct TreeSize {
 struct TreeSettings {
   TreeSize size;
   split::Limits limits;
-  double hessian_of_row = 1.0;  // the largest that a row of weight one may have, as an integer
+  double hessian_of_row = 1.0;    // the largest that a row of weight one may have, as an integer
+  std::int64_t max_features = 0;  // columns that a node draws for its single splits; 0: all
   split::HyperplaneSettings hyperplanes;
 };
 
@@ -41,9 +42,10 @@ struct Node {
   std::int64_t depth = 0;
   std::uint64_t key = 0;  // of its draws
   split::Split<Sums> split;
-  double rank = 0.0;                    // gain of its best split by a single column
-  bool is_tried = false;                // whether hyperplanes were tried
-  std::vector<std::uint8_t> goes_left;  // of its rows, if a hyperplane won
+  double rank = 0.0;                     // gain of its best split by a single column
+  std::vector<std::uint8_t> takes_part;  // columns that it drew for its single splits; empty: all
+  bool is_tried = false;                 // whether hyperplanes were tried
+  std::vector<std::uint8_t> goes_left;   // of its rows, if a hyperplane won
   std::int64_t left = -1;       // number of the left child, the right one follows; -1: a leaf
   std::int64_t histogram = -1;  // its position in the pool, while the node is open
 
@@ -162,8 +164,22 @@ class TreeGrower {
     return node.depth < settings_.size.max_depth && settings_.size.max_leaf_nodes > 1;
   }
 
+  /// Mark the columns of a node that have the smallest hashes.
+  void draw_columns(Node<Sums>& node) {
+    const std::int64_t n_columns = table_.layout.n_columns(), n = settings_.max_features;
+    if (n == 0 || n >= n_columns) return;
+    hash_.clear();
+    for (std::int64_t j = 0; j < n_columns; ++j)
+      hash_.push_back({hash64(node.key, static_cast<std::uint64_t>(j)), j});
+    std::nth_element(hash_.begin(), hash_.begin() + n, hash_.end());
+    node.takes_part.assign(n_columns, 0);
+    for (std::int64_t k = 0; k < n; ++k) node.takes_part[hash_[k].second] = 1;
+  }
+
   /// Choose the splits of a node, or of two siblings.
   void choose_splits(const Pair& pair) {
+    for (const std::int64_t number : {pair.built, pair.other})
+      if (number >= 0) draw_columns(node_[number]);
     const std::int64_t n_columns = table_.layout.n_columns();
     const std::int64_t n_rows = node_[pair.built].n_rows();
     const bool is_small = n_rows * n_columns < small_step;
@@ -191,6 +207,7 @@ class TreeGrower {
     for (const std::int64_t number : {pair.built, pair.other}) {
       if (number < 0) continue;
       Node<Sums>& node = node_[number];
+      node.takes_part = {};
       if (node.split.is_found())
         node.rank = node.split.score - split::compute_score(node.sums, settings_.limits);
       else
@@ -203,7 +220,8 @@ class TreeGrower {
     const auto search = [&](const Node<Sums>& node, split::Split<Sums>& found) {
       found.score = split::raise(split::compute_score(node.sums, settings_.limits));
       const double least = found.score;
-      worker.columns.run(pool_[node.histogram].data(), node.sums, first, last, found);
+      const std::uint8_t* takes_part = node.takes_part.empty() ? nullptr : node.takes_part.data();
+      worker.columns.run(pool_[node.histogram].data(), node.sums, first, last, takes_part, found);
       if (found.score == least && found.column < 0) found.score = 0.0;
     };
     const Node<Sums>& built = node_[pair.built];
@@ -373,6 +391,7 @@ class TreeGrower {
   HistogramPool<Histogram> pool_;
   const Row* gradient_ = nullptr;
   std::vector<std::uint32_t> row_, spare_;
+  std::vector<std::pair<std::uint64_t, std::int64_t>> hash_;
   std::vector<Node<Sums>> node_;
 };
 

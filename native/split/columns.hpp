@@ -23,11 +23,13 @@ class ColumnSearch {
   ColumnSearch(const base::Layout& layout, const Limits& limits, double hessian_of_row)
       : layout_(layout), limits_(limits), smoothing_(category_smoothing * hessian_of_row) {}
 
-  /// Replace `best` if a column from `first` to `last` has a cut of a larger score.
+  /// Replace `best` if a column from `first` to `last` has a cut of a larger score. The others
+  /// than those marked by `takes_part` are left out; null: none is.
   void run(const Sums* histogram, const Sums& whole, std::int64_t first, std::int64_t last,
-           Split<Sums>& best) {
+           const std::uint8_t* takes_part, Split<Sums>& best) {
     whole_ = whole;
     for (std::int64_t j = first; j < last; ++j) {
+      if (takes_part && !takes_part[j]) continue;
       const base::ColumnInfo& column = layout_.column[j];
       const Sums* bin = histogram + layout_.start[j];
       const int n_bins = column.n_bins;

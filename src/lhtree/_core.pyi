@@ -50,6 +50,7 @@ def learn_columns(
     weight: NDArray[np.int64] | None,
     held_out: NDArray[np.uint8] | None,
     n_codes: NDArray[np.int32],
+    max_bins: int,
     wants_z: bool,
     n_threads: int,
 ) -> tuple[dict[str, NDArray[Any]], tuple[Codes, OnGrid]]: ...
@@ -63,6 +64,7 @@ def learn_sparse(
     n_columns: int,
     weight: NDArray[np.int64] | None,
     held_out: NDArray[np.uint8] | None,
+    max_bins: int,
     wants_z: bool,
     n_threads: int,
 ) -> tuple[dict[str, NDArray[Any]], tuple[Codes, OnGrid]]: ...

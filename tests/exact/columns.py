@@ -8,7 +8,6 @@ import numpy as np
 from exact.arithmetic import round_half_up, round_quotient
 
 MOST_BINS = 255  # of a column; missing values have one more, the last
-HEAVY = 64  # a value of a 64th of the weight or more has a bin of its own
 GRID_BITS = 30  # the range of a column takes at most 2**30 steps
 STEPS_PER_STD = 20  # the step of a grid is about std * 2**-20
 GAP = -(2**31)  # stands for a missing value on the grid
@@ -72,20 +71,21 @@ def to_grid(grid, x):
 # ---- bins -----------------------------------------------------------------------------
 
 
-def make_bins(x, weight):
+def make_bins(x, weight, max_bins=MOST_BINS):
     """Return the thresholds between at most 255 bins of about the same weight.
 
     Bin b holds x with threshold[b - 1] <= x < threshold[b]. A value of a 64th of the weight
-    or more has a bin of its own; the others are divided by ranks.
+    or more (a share that grows as the bins become fewer) has a bin of its own; the others are
+    divided by ranks.
     """
     values, of_row = np.unique(x + 0.0, return_inverse=True)  # both zeros are one
     total = np.zeros(len(values), dtype=np.int64)
     np.add.at(total, of_row, weight)
     number = np.arange(len(values))
-    if len(values) > MOST_BINS:
-        is_heavy = total * HEAVY >= total.sum()
+    if len(values) > max_bins:
+        is_heavy = total * ((max_bins + 1) // 4) >= total.sum()
         light = np.where(is_heavy, 0, total)
-        n_slots = MOST_BINS - 2 * int(is_heavy.sum())
+        n_slots = max_bins - 2 * int(is_heavy.sum())
         rank = np.cumsum(light) - light  # weight of the light values before it
         slot = rank * n_slots // light.sum()
         is_new = np.ones(len(values), dtype=bool)
@@ -127,11 +127,11 @@ class Column:
         return self.n_codes or len(self.thresholds) + 1
 
 
-def learn_column(x, weight):
+def learn_column(x, weight, max_bins=MOST_BINS):
     """Return what is learned of a column of numbers."""
     is_present = ~np.isnan(x)
     present, weight = x[is_present], weight[is_present]
-    grid, thresholds = make_grid(present, weight), make_bins(present, weight)
+    grid, thresholds = make_grid(present, weight), make_bins(present, weight, max_bins)
     z = to_grid(grid, present)
     total = (weight.astype(object) * z).sum()
     return Column(
@@ -143,12 +143,12 @@ def learn_column(x, weight):
     )
 
 
-def learn_columns(X, weight=None, n_codes=None):
+def learn_columns(X, weight=None, n_codes=None, max_bins=MOST_BINS):
     """Return the columns of a table; ``n_codes`` has the number of categories, 0 for numbers."""
     weight = np.ones(len(X), dtype=np.int64) if weight is None else weight
     n_codes = [0] * X.shape[1] if n_codes is None else n_codes
     return [
-        Column(n_codes=int(n)) if n else learn_column(x, weight)
+        Column(n_codes=int(n)) if n else learn_column(x, weight, max_bins)
         for x, n in zip(X.T, n_codes, strict=True)
     ]
 

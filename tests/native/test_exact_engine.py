@@ -70,33 +70,35 @@ def hold_out(n, share, seed):
     return flags
 
 
-def learn(X, n_codes, weight, held_out=None, n_threads=1):
+def learn(X, n_codes, weight, held_out=None, n_threads=1, max_bins=255):
     """Learn and encode a table natively."""
-    return learn_rows(X, weight, held_out, n_codes, wants_z=True, n_threads=n_threads)
+    options = {"max_bins": max_bins, "wants_z": True, "n_threads": n_threads}
+    return learn_rows(X, weight, held_out, n_codes, **options)
 
 
 seeds = st.integers(0, 2**32 - 1)
 shares = st.sampled_from([0.0, 0.2, 0.8])  # of rows held out
 
 
-@given(table=tables(), share=shares, seed=seeds)
-def test_columns_are_those_of_the_reference(table, share, seed):
+@given(table=tables(), share=shares, seed=seeds, max_bins=st.sampled_from([255, 254, 40, 5, 3, 2]))
+def test_columns_are_those_of_the_reference(table, share, seed, max_bins):
     X, n_codes, weight = table
     held_out = hold_out(len(X), share, seed)
     kept = slice(None) if held_out is None else held_out == 0
-    expected = learn_columns(X[kept], None if weight is None else weight[kept], n_codes)
+    expected = learn_columns(X[kept], None if weight is None else weight[kept], n_codes, max_bins)
     codes, z = encode(expected, X)
     for order in (slice(None), slice(None, None, -1)):  # whatever the order of rows
         rows, own, flags = (
             None if each is None else np.ascontiguousarray(each[order])
             for each in (X, weight, held_out)
         )
-        found, encoded = learn(rows, n_codes, own, flags)
+        found, encoded = learn(rows, n_codes, own, flags, max_bins=max_bins)
         assert_array_equal(encoded.bin[order], codes)
         assert_array_equal(encoded.z[order], z)
         for j, column in enumerate(expected):
             bounds = slice(*found.threshold_start[j : j + 2])
             assert_array_equal(found.threshold[bounds], column.thresholds)
+            assert len(column.thresholds) < max_bins
             assert (found.fill[j], found.has_gaps[j]) == (column.fill, column.has_gaps)
 
 
@@ -125,6 +127,7 @@ plans = st.builds(
     unit_weight=st.sampled_from([1, 2**16]),
     max_leaf_nodes=st.integers(2, 12),
     max_depth=st.sampled_from([1, 3, 99]),
+    max_features=st.sampled_from([0, 0, 1, 2, 4]),
     seed=st.integers(0, 3),
     first_round=st.sampled_from([0, 7]),
     n_hyperplanes=st.sampled_from([0, 1, 3, 7]),
@@ -193,7 +196,9 @@ def boost(case, *, n_threads=1, is_sparse=False):
     options = {"wants_z": True, "n_threads": n_threads}
     to_rows = csr_array if is_sparse else np.asarray
     (X, y, weight, score, held_out), (X_val, *validation) = case.cut()
-    columns, encoded = learn_rows(to_rows(X), weight, held_out, case.n_codes, **options)
+    columns, encoded = learn_rows(
+        to_rows(X), weight, held_out, case.n_codes, max_bins=255, **options
+    )
     rows = Rows(**vars(encoded), y=y, weight=weight, score=score, held_out=held_out)
     encoded = encode_rows(to_rows(X_val), columns, **options)
     y, weight, score, _ = validation
@@ -440,6 +445,11 @@ def test_the_core_refuses_unknown_losses_columns_and_outputs():
     for subsample in (0.0, -1.0, np.nan):
         with pytest.raises(ValueError, match="subsample must be above 0"):
             _core.boost(columns, rows, rows, "log_loss", replace(plan, subsample=subsample), 1)
+    with pytest.raises(ValueError, match="max_features must be at least 0"):
+        _core.boost(columns, rows, rows, "log_loss", replace(plan, max_features=-1), 1)
+    for max_bins in (1, 256):
+        with pytest.raises(ValueError, match="max_bins must lie from 2 to 255"):
+            learn(np.zeros((1, 1)), np.zeros(1, dtype=np.int32), None, max_bins=max_bins)
     many = make_small_case(3)[1]
     with pytest.raises(ValueError, match="the loss has one output"):
         _core.boost(columns, many, many, "squared_error", plan, 1)

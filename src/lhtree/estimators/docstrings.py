@@ -130,6 +130,9 @@ BOOSTING_PARAMETERS = {
     Factor on what each tree adds.""",
     "n_estimators": """int
     Largest number of rounds; each adds one tree.""",
+    "subsample": """float
+    Share of the rows that each round draws, without replacement, to grow its tree; below 1,
+    the model depends on the order of the rows.""",
     "max_leaf_nodes": """int
     Largest number of leaves of each tree. Trees grow best first: the split that lowers the
     loss most comes next.""",
@@ -146,6 +149,12 @@ BOOSTING_PARAMETERS = {
     "max_terms": """int or "auto"
     Number of columns that a node draws for its hyperplanes; "auto" is twice the square root
     of the number of columns of numbers, at most 128.""",
+    "max_features": """int, float, "sqrt", "log2" or None
+    Number of columns that a node draws for its splits by single columns, or the share of
+    the columns; None looks at all.""",
+    "max_bins": """int
+    Largest number of bins of a column of numbers, from 2 to 255: a split by a single column
+    lies between two of them. A missing value has a bin of its own.""",
     "categorical_features": """"from_dtype", array-like of bool, int or str, or None
     Columns that hold categories: a mask, positions or names; "from_dtype" takes the
     columns of categories and text of a frame, None takes none. A split divides the
@@ -163,7 +172,7 @@ BOOSTING_PARAMETERS = {
     "n_iter_no_change": """int
     Number of rounds without a lower validation loss before boosting stops.""",
     "random_state": """int, RandomState instance or None
-    Seed for drawing columns and validation rows.""",
+    Seed for drawing rows, columns and validation rows.""",
 }
 
 BOOSTING_ATTRIBUTES = """forest_ : lhtree.model.ensemble.Ensemble

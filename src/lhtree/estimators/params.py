@@ -398,7 +398,14 @@ def _is_dask_task() -> bool:
     return True
 
 
-def count_columns(name: str, value: Any, n_features: int, words: tuple[str, ...] = ()) -> int:
+def count_columns(
+    name: str,
+    value: Any,
+    n_features: int,
+    words: tuple[str, ...] = (),
+    *,
+    takes_auto: bool = True,
+) -> int:
     """Return the number of columns for `max_features`, as scikit-learn counts them.
 
     Messages also name `words`, which were resolved before.
@@ -408,7 +415,7 @@ def count_columns(name: str, value: Any, n_features: int, words: tuple[str, ...]
     )
     if value is None:
         return n_features
-    if is_auto(value) and name == "max_features":
+    if is_auto(value) and name == "max_features" and takes_auto:
         return min(n_features, MOST_DRAWN, max(1, int(2 * math.sqrt(n_features))))
     if isinstance(value, str):
         if value not in ("sqrt", "log2"):

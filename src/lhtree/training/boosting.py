@@ -15,6 +15,7 @@ from lhtree.model.ensemble import Ensemble, GridColumns, sum_gains
 from lhtree.training.plan import BoostingPlan
 
 Flags = NDArray[np.uint8]
+MOST_BINS = 255  # of a column of numbers
 LOG_ODDS_POWER = 24  # log-odds are multiples of 2**-24
 
 NODE_ARRAYS = (
@@ -113,16 +114,19 @@ def learn_rows(
     held_out: Flags | None,
     n_codes: NDArray[np.int32],
     *,
+    max_bins: int,
     wants_z: bool,
     n_threads: int,
 ) -> tuple[GridColumns, Encoded]:
     """Return what is learned of the columns of rows not held out, and all rows encoded."""
     if isinstance(X, np.ndarray):
-        arrays, dense = _core.learn_columns(X, weight, held_out, n_codes, wants_z, n_threads)
+        arrays, dense = _core.learn_columns(
+            X, weight, held_out, n_codes, max_bins, wants_z, n_threads
+        )
         return GridColumns(**arrays), Encoded(*dense)
     start, column = _get_entries(X)
     arrays, entries = _core.learn_sparse(
-        start, column, X.data, X.shape[1], weight, held_out, wants_z, n_threads
+        start, column, X.data, X.shape[1], weight, held_out, max_bins, wants_z, n_threads
     )
     return GridColumns(**arrays), Encoded(*entries, start, column)
 
@@ -145,7 +149,9 @@ def place_numbers(
     """Return numbers on a grid of their own, those of validation rows, and the scale."""
     no_codes = np.zeros(1, dtype=np.int32)
     column = np.ascontiguousarray(y[:, None])
-    arrays, (_, z) = _core.learn_columns(column, weights.values, held_out, no_codes, True, 1)
+    arrays, (_, z) = _core.learn_columns(
+        column, weights.values, held_out, no_codes, MOST_BINS, True, 1
+    )
     grid = GridColumns(**arrays)
     # Numbers beyond those of training count as what they are.
     widest = np.iinfo(np.int32)

@@ -74,6 +74,7 @@ class BoostingPlan:
     min_weight: int = 0  # of a leaf
     unit_weight: float = 1.0  # what a row of weight one weighs
     seed: int = 0
+    max_features: int = 0  # columns that a node draws for its single splits; 0: all
     n_hyperplanes: int = 0  # over all columns drawn, halves, quarters, ...
     max_terms: int = 0  # columns drawn for them
     shrinkage: float = 0.3  # of correlations, in directions

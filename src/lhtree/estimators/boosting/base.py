@@ -96,6 +96,7 @@ class BoostingEstimator(TreeEstimator):
         weights = Weights(*to_units(training.weight))
         n_codes = self.columns_.count_codes()
         plan = params.resolve(
+            n_columns=len(n_codes),
             n_numbers=int(np.count_nonzero(n_codes == 0)),
             n_rows=len(training.y),
             weights=weights,
@@ -105,7 +106,13 @@ class BoostingEstimator(TreeEstimator):
         wants_z = plan.n_hyperplanes > 0
         n_threads = params.n_threads
         columns, encoded = learn_rows(
-            training.X, weights.values, held_out, n_codes, wants_z=wants_z, n_threads=n_threads
+            training.X,
+            weights.values,
+            held_out,
+            n_codes,
+            max_bins=int(params.max_bins),
+            wants_z=wants_z,
+            n_threads=n_threads,
         )
         if validation is None:
             validation = training.take(np.empty(0, dtype=np.intp))

@@ -14,12 +14,13 @@ from lhtree.estimators.params import (
     check_flag,
     check_integer,
     check_real,
+    count_columns,
     count_min_samples,
     count_threads,
     draw_seed,
     is_auto,
 )
-from lhtree.training.boosting import Weights
+from lhtree.training.boosting import MOST_BINS, Weights
 from lhtree.training.plan import NO_MAX_DEPTH, BoostingPlan
 
 MOST_CATEGORIES = 255  # codes of a column
@@ -36,12 +37,15 @@ class BoostingParams:
     loss: Any
     learning_rate: Any
     n_estimators: Any
+    subsample: Any
     max_leaf_nodes: Any
     max_depth: Any
     min_samples_leaf: Any
     l2_regularization: Any
     n_hyperplanes: Any
     max_terms: Any
+    max_features: Any
+    max_bins: Any
     categorical_features: Any
     max_categories: Any
     early_stopping: Any
@@ -68,6 +72,8 @@ class BoostingParams:
         check_real("learning_rate", self.learning_rate, "a number above 0", low=SMALLEST)
         wanted = f"an integer from 1 to {MOST_ROUNDS}"
         check_integer("n_estimators", self.n_estimators, wanted, low=1, high=MOST_ROUNDS)
+        wanted = "a share of the rows above 0, and at most 1"
+        check_real("subsample", self.subsample, wanted, low=SMALLEST, high=1)
         if not is_auto(self.early_stopping):
             check_flag("early_stopping", self.early_stopping, ("auto",))
         wanted = "a fraction of the rows between 0 and 1"
@@ -92,9 +98,15 @@ class BoostingParams:
         if not is_auto(self.max_terms):
             wanted = f"an integer from 2 to {MOST_DRAWN}, or 'auto'"
             check_integer("max_terms", self.max_terms, wanted, low=2, high=MOST_DRAWN)
+        self._count_features(1)
+        wanted = f"an integer from 2 to {MOST_BINS}"
+        check_integer("max_bins", self.max_bins, wanted, low=2, high=MOST_BINS)
         wanted = f"an integer from 2 to {MOST_CATEGORIES}"
         name = "max_categories"
         check_integer(name, self.max_categories, wanted, low=2, high=MOST_CATEGORIES)
+
+    def _count_features(self, n_columns: int) -> int:
+        return count_columns("max_features", self.max_features, n_columns, takes_auto=False)
 
     @property
     def n_threads(self) -> int:
@@ -112,12 +124,21 @@ class BoostingParams:
         return bool(self.early_stopping)
 
     def resolve(
-        self, *, n_numbers: int, n_rows: int, weights: Weights, seed: int, patience: int
+        self,
+        *,
+        n_columns: int,
+        n_numbers: int,
+        n_rows: int,
+        weights: Weights,
+        seed: int,
+        patience: int,
     ) -> BoostingPlan:
         """Return the plan for data of a given size.
 
         Parameters
         ----------
+        n_columns : int
+            Number of columns.
         n_numbers : int
             Number of columns of numbers, of which hyperplanes are made.
         n_rows : int
@@ -138,6 +159,7 @@ class BoostingParams:
             n_rounds=int(self.n_estimators),
             patience=min(patience, int(self.n_estimators) + 1),
             learning_rate=float(self.learning_rate),
+            subsample=float(self.subsample),
             l2_regularization=float(self.l2_regularization),
             max_leaf_nodes=int(self.max_leaf_nodes),
             max_depth=NO_MAX_DEPTH
@@ -147,6 +169,7 @@ class BoostingParams:
             min_weight=0 if least == 1 else min(int(least) * weights.unit, MORE_THAN_ALL),
             unit_weight=float(weights.unit),
             seed=seed,
+            max_features=self._count_features(n_columns),
             n_hyperplanes=int(self.n_hyperplanes) if max_terms >= 2 else 0,
             max_terms=max_terms,
             weight_shift=max(0, bits - DIRECTION_WEIGHT_BITS),

@@ -53,12 +53,15 @@ class LHBoostRegressor(RegressorMixin, BoostingEstimator):
         *,
         learning_rate=0.1,
         n_estimators=100,
+        subsample=1.0,
         max_leaf_nodes=31,
         max_depth=None,
         min_samples_leaf=1,
         l2_regularization=1.0,
         n_hyperplanes=1,
         max_terms="auto",
+        max_features=None,
+        max_bins=255,
         categorical_features="from_dtype",
         max_categories=255,
         early_stopping="auto",
@@ -71,12 +74,15 @@ class LHBoostRegressor(RegressorMixin, BoostingEstimator):
         self.loss = loss
         self.learning_rate = learning_rate
         self.n_estimators = n_estimators
+        self.subsample = subsample
         self.max_leaf_nodes = max_leaf_nodes
         self.max_depth = max_depth
         self.min_samples_leaf = min_samples_leaf
         self.l2_regularization = l2_regularization
         self.n_hyperplanes = n_hyperplanes
         self.max_terms = max_terms
+        self.max_features = max_features
+        self.max_bins = max_bins
         self.categorical_features = categorical_features
         self.max_categories = max_categories
         self.early_stopping = early_stopping
