@@ -330,6 +330,8 @@ grow::BoostingPlan read_plan(nb::handle object) {
   read_field(object, "min_hessian", plan.min_hessian);
   read_field(object, "min_weight", plan.min_weight);
   read_field(object, "unit_weight", plan.unit_weight);
+  read_field(object, "min_gain", plan.min_gain);
+  read_field(object, "hyperplane_interval", plan.hyperplane_interval);
   plan.hyperplanes.unit_weight = plan.unit_weight;
   read_field(object, "max_leaf_nodes", plan.size.max_leaf_nodes);
   read_field(object, "max_depth", plan.size.max_depth);

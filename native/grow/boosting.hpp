@@ -20,9 +20,11 @@ struct BoostingPlan {
   double learning_rate = 0.1;
   double subsample = 1.0;  // share of the rows that each round draws
   double l2_regularization = 0.0;
-  double min_hessian = 1.0;     // of a leaf
-  std::int64_t min_weight = 0;  // of a leaf, in units of row weights
-  double unit_weight = 1.0;     // what a row of weight one weighs
+  double min_hessian = 1.0;              // of a leaf
+  std::int64_t min_weight = 0;           // of a leaf, in units of row weights
+  double unit_weight = 1.0;              // what a row of weight one weighs
+  double min_gain = 0.0;                 // of a split, in units of the gain of one on noise
+  std::int64_t hyperplane_interval = 1;  // rounds from one whose tree has hyperplanes to the next
   std::uint64_t seed = 0;
   TreeSize size;
   std::int64_t max_features = 0;  // columns that a node draws for its single splits; 0: all
@@ -73,7 +75,7 @@ class Booster {
                   result);
       if (result.validation_loss.back() < result.validation_loss[best]) best = round;
       if (is_last || (plan_.patience > 0 && round - best >= plan_.patience)) break;
-      add_tree(key, plan_.learning_rate * unit, result.trees);
+      add_tree(plan_.first_round + round, key, plan_.learning_rate * unit, result.trees);
     }
     if (plan_.patience > 0) result.trees.keep(best);
     return result;
@@ -85,6 +87,7 @@ class Booster {
     settings.size = plan.size;
     const double least = plan.min_hessian * Loss::hessian_unit * plan.unit_weight;
     settings.limits = {ridge, std::max(1.0, least), plan.min_weight};
+    settings.min_gain = plan.min_gain;
     settings.hessian_of_row = Loss::hessian_unit * plan.unit_weight;
     settings.max_features = plan.max_features;
     settings.hyperplanes = plan.hyperplanes;
@@ -98,9 +101,11 @@ class Booster {
     result.validation_loss.push_back(sums.held_out.to_double());
   }
 
-  void add_tree(std::uint64_t key, double step, model::Ensemble& trees) {
+  void add_tree(std::int64_t round, std::uint64_t key, double step, model::Ensemble& trees) {
     draw_rows(key);
-    const auto& nodes = grower_.grow(drawn_, gradient_.data(), sum_drawn(), key);
+    const DrawnSums drawn = sum_drawn();
+    const TreeDraw draw{key, estimate_noise(drawn), round % plan_.hyperplane_interval == 0};
+    const auto& nodes = grower_.grow(drawn_, gradient_.data(), drawn.sums, draw);
     compute_values(nodes, step);
     add_to_drawn(nodes);
     add_to_others(nodes, table_, rows_, undrawn_.data(),
@@ -130,15 +135,34 @@ class Booster {
     }
   }
 
-  Sums sum_drawn() {
+  /// Sums over the rows that a tree grows from, also of squared gradients times weights.
+  struct DrawnSums {
+    Sums sums;
+    base::Wide squares;
+  };
+
+  DrawnSums sum_drawn() {
     const auto n = static_cast<std::int64_t>(drawn_.size());
-    std::vector<Sums> parts(count_parts(n));
+    std::vector<DrawnSums> parts(count_parts(n));
     visit_parts(team_, n, [&](std::int64_t begin, std::int64_t end, std::int64_t part) {
-      for (std::int64_t i = begin; i < end; ++i) gradient_[drawn_[i]].add_to(parts[part]);
+      for (std::int64_t i = begin; i < end; ++i) {
+        const Row& each = gradient_[drawn_[i]];
+        const auto g = static_cast<std::uint64_t>(std::abs(each.gradient()));
+        each.add_to(parts[part].sums);
+        parts[part].squares += base::multiply(g * g, static_cast<std::uint64_t>(each.weight()));
+      }
     });
-    Sums whole;
-    for (const Sums& each : parts) whole += each;
+    DrawnSums whole;
+    for (const DrawnSums& each : parts) {
+      whole.sums += each.sums;
+      whole.squares += each.squares;
+    }
     return whole;
+  }
+
+  /// The gain of a split on average if gradients were noise: their mean square by the hessian.
+  double estimate_noise(const DrawnSums& drawn) const {
+    return drawn.squares.to_double() / static_cast<double>(drawn.sums.h) * plan_.unit_weight;
   }
 
   /// What the leaves add to the scores, in the order of the nodes.

@@ -30,8 +30,16 @@ struct TreeSettings {
   TreeSize size;
   split::Limits limits;
   double hessian_of_row = 1.0;    // the largest that a row of weight one may have, as an integer
+  double min_gain = 0.0;          // of a split, in units of the noise
   std::int64_t max_features = 0;  // columns that a node draws for its single splits; 0: all
   split::HyperplaneSettings hyperplanes;
+};
+
+/// What differs from tree to tree.
+struct TreeDraw {
+  std::uint64_t key = 0;
+  double noise = 0.0;  // the gain of a split of targets that are noise, on average
+  bool has_hyperplanes = true;
 };
 
 /// A node of a tree that grows. Its rows lie from `begin` to `end` in the rows of the tree.
@@ -108,20 +116,24 @@ class TreeGrower {
         pool_(table.layout.n_places(),
               std::max(least_pool, table.n_rows * table.layout.n_columns() / 8)) {
     workers_.reserve(team.size());
-    for (std::int64_t k = 0; k < team.size(); ++k) workers_.emplace_back(table, settings, stop);
+    for (std::int64_t k = 0; k < team.size(); ++k) workers_.emplace_back(table, settings_, stop);
     spare_.resize(table.n_rows);
   }
+  TreeGrower(const TreeGrower&) = delete;  // workers refer to the settings
 
   /// Grow a tree from the rows listed, whose sum is `whole`; the nodes stay until the next.
   const std::vector<Node<Sums>>& grow(const std::vector<std::uint32_t>& rows, const Row* gradient,
-                                      const Sums& whole, std::uint64_t key) {
+                                      const Sums& whole, const TreeDraw& draw) {
     gradient_ = gradient;
+    has_hyperplanes_ = draw.has_hyperplanes && settings_.hyperplanes.n_hyperplanes > 0;
+    settings_.limits.least_gain = settings_.min_gain * draw.noise;
+    settings_.limits.category_price = settings_.limits.least_gain * category_share;
     row_ = rows;
     pool_.give_all();
     node_.assign(1, {});
     node_[0].end = static_cast<std::int64_t>(row_.size());
     node_[0].sums = whole;
-    node_[0].key = key;
+    node_[0].key = draw.key;
     if (may_split(node_[0])) {
       node_[0].histogram = pool_.take();
       choose_splits({0, -1, false});
@@ -140,6 +152,7 @@ class TreeGrower {
 
  private:
   static constexpr std::int64_t least_pool = std::int64_t{1} << 22;  // bytes
+  static constexpr double category_share = 0.125;      // of the least gain, for each but one
   static constexpr std::int64_t small_step = 1 << 14;  // additions that are not worth a helper
 
   /// What a thread needs.
@@ -218,7 +231,7 @@ class TreeGrower {
   void search_columns(const Pair& pair, std::int64_t first, std::int64_t last, Worker& worker,
                       split::Split<Sums>* best) {
     const auto search = [&](const Node<Sums>& node, split::Split<Sums>& found) {
-      found.score = split::raise(split::compute_score(node.sums, settings_.limits));
+      found.score = split::compute_least_score(node.sums, settings_.limits);
       const double least = found.score;
       const std::uint8_t* takes_part = node.takes_part.empty() ? nullptr : node.takes_part.data();
       worker.columns.run(pool_[node.histogram].data(), node.sums, first, last, takes_part, found);
@@ -247,12 +260,11 @@ class TreeGrower {
 
   /// Replace the splits of nodes by hyperplanes of larger scores.
   void try_hyperplanes(const std::vector<std::int64_t>& numbers) {
-    if (settings_.hyperplanes.n_hyperplanes == 0) return;
+    if (!has_hyperplanes_) return;
     run_steps(static_cast<std::int64_t>(numbers.size()), [&](std::int64_t k, Worker& worker) {
       Node<Sums>& node = node_[numbers[k]];
       split::Split<Sums> best = node.split;
-      if (!best.is_found())
-        best.score = split::raise(split::compute_score(node.sums, settings_.limits));
+      if (!best.is_found()) best.score = split::compute_least_score(node.sums, settings_.limits);
       worker.hyperplanes.run(row_.data() + node.begin, node.n_rows(), gradient_, node.sums,
                              node.key, best, node.goes_left);
       node.is_tried = true;
@@ -390,6 +402,7 @@ class TreeGrower {
   std::vector<Worker> workers_;
   HistogramPool<Histogram> pool_;
   const Row* gradient_ = nullptr;
+  bool has_hyperplanes_ = false;
   std::vector<std::uint32_t> row_, spare_;
   std::vector<std::pair<std::uint64_t, std::int64_t>> hash_;
   std::vector<Node<Sums>> node_;

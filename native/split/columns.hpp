@@ -47,7 +47,7 @@ class ColumnSearch {
   /// Look at the cuts of a column of numbers; `left` is what goes left before the first bin.
   void look_at(std::int64_t column, const Sums* bin, int n_cuts, Sums left, bool missing_left,
                Split<Sums>& best) {
-    const int b = choose(n_cuts, left, [&](int k) -> const Sums& { return bin[k]; }, best.score);
+    const int b = choose(n_cuts, left, [&](int k) -> const Sums& { return bin[k]; }, best.score, 0);
     if (b < 0) return;
     best = {score_[b], column, b, missing_left, {}, {}, 0, left};
     for (int k = 0; k <= b; ++k) best.left += bin[k];
@@ -62,10 +62,11 @@ class ColumnSearch {
       order_[n++] = {static_cast<double>(bin[code].g) / (h + smoothing_), code};
     }
     std::sort(order_.begin(), order_.begin() + n);
-    const int b =
-        choose(n - 1, {}, [&](int k) -> const Sums& { return bin[order_[k].second]; }, best.score);
+    const double price = limits_.category_price * (n - 1);
+    const auto get_bin = [&](int k) -> const Sums& { return bin[order_[k].second]; };
+    const int b = choose(n - 1, {}, get_bin, best.score, price);
     if (b < 0) return;
-    best = {score_[b], column, -1, false, {}, {}, 0, {}};
+    best = {score_[b] - price, column, -1, false, {}, {}, 0, {}};
     for (int k = 0; k <= b; ++k) {
       best.codes.insert(order_[k].second);
       best.left += bin[order_[k].second];
@@ -75,9 +76,10 @@ class ColumnSearch {
       if (code >= n_codes || bin[code].is_empty()) best.codes.insert(code);
   }
 
-  /// The cut of the largest score above `least`, the first of equal ones; -1 if there is none.
+  /// The cut of the largest score, the first of equal ones; -1 if none is above `least` after
+  /// `price` was paid.
   template <class GetBin>
-  int choose(int n_cuts, Sums left, const GetBin& get_bin, double least) {
+  int choose(int n_cuts, Sums left, const GetBin& get_bin, double least, double price) {
     for (int b = 0; b < n_cuts; ++b) {
       left += get_bin(b);
       left_g_[b] = static_cast<double>(left.g);
@@ -90,7 +92,7 @@ class ColumnSearch {
       }
     }
     const double highest = score_cuts(n_cuts);
-    if (!(highest > least)) return -1;
+    if (!(highest - price > least)) return -1;
     int b = 0;
     while (score_[b] != highest) ++b;
     return b;
@@ -132,7 +134,7 @@ class ColumnSearch {
   static constexpr bool has_weight = std::is_same_v<Sums, stats::TripleSums>;
 
   const base::Layout& layout_;
-  Limits limits_;
+  const Limits& limits_;
   double smoothing_;
   Sums whole_;
   std::array<std::pair<double, int>, base::most_codes> order_;

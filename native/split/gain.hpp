@@ -12,18 +12,25 @@ struct Limits {
   double ridge = 0.0;             // added to every sum of hessians
   double least_hessian = 0.0;     // of a side
   std::int64_t least_weight = 0;  // of a side, where weights are summed
+  double least_gain = 0.0;        // of a split
+  double category_price = 0.0;    // what each category but one takes from the score of a split
 };
 
 inline double compute_score(double g, double h, double ridge) {
   return h + ridge > 0.0 ? g * g / (h + ridge) : 0.0;
 }
 
-/// The score of a node; a split must exceed it by more than rounding.
+/// The score of a node.
 template <class Sums>
 double compute_score(const Sums& sums, const Limits& limits) {
   return compute_score(static_cast<double>(sums.g), static_cast<double>(sums.h), limits.ridge);
 }
-inline double raise(double score) { return score * (1.0 + 0x1p-40); }
+
+/// What the score of a split must exceed: that of its node by more than rounding and chance.
+template <class Sums>
+double compute_least_score(const Sums& sums, const Limits& limits) {
+  return compute_score(sums, limits) * (1.0 + 0x1p-40) + limits.least_gain;
+}
 
 /// The score of a split; both sides have a positive hessian or ridge.
 inline double compute_split_score(double a, double x, double c, double y, double ridge) {

@@ -120,7 +120,7 @@ class ProjectionSearch {
     is_found_ = true;
   }
 
-  Limits limits_;
+  const Limits& limits_;
   Sums whole_, left_;
   double score_ = 0.0;
   bool is_found_ = false;

@@ -32,7 +32,9 @@ class Plan:
     max_leaf_nodes: int = 8
     max_depth: int = 99
     max_features: int = 0  # columns that a node draws for its single splits; 0: all
+    min_gain: float = 0.0  # of a split, in units of what one gains on noise
     n_hyperplanes: int = 0
+    hyperplane_interval: int = 1  # rounds from one whose tree has hyperplanes to the next
     max_terms: int = 3
     shrinkage: float = 0.3  # of correlations in directions
     weight_shift: int = 0  # bits of weights that directions drop
@@ -88,6 +90,18 @@ def make_limits(loss, plan, is_weighted):
     )
 
 
+def limit_gain(limits, table, drawn, plan):
+    """Return limits by which a split must gain more than one on noise does on average.
+
+    Each category but the first raises the gain of the best of their sets by chance.
+    """
+    weight, g = table.weight[drawn].tolist(), table.g[drawn].tolist()
+    squares = sum(w * each * each for w, each in zip(weight, g, strict=True))
+    hessian = sum(w * each for w, each in zip(weight, table.h[drawn].tolist(), strict=True))
+    least = plan.min_gain * (float(squares) / float(hessian) * float(plan.unit_weight))
+    return replace(limits, least_gain=least, category_price=least / 8)
+
+
 def start_scores(rows, start):
     """Return the scores of rows before the first round."""
     if rows.score is None:
@@ -140,7 +154,10 @@ def boost(columns, training, validation, loss, plan, n_outputs=1):
         gradients = loss.compute_gradients(score, training.y, chosen, key)
         table = Table(columns, codes, z, weight, *gradients[:2])
         drawn = draw_rows(training, key, plan.subsample)
-        tree = grow_tree(table, drawn, limits, plan, key)
+        own = limit_gain(limits, table, drawn, plan)
+        has_hyperplanes = (plan.first_round + number) % plan.hyperplane_interval == 0
+        own_plan = plan if has_hyperplanes else replace(plan, n_hyperplanes=0)
+        tree = grow_tree(table, drawn, own, own_plan, key)
         step = plan.learning_rate * gradients[2], limits.ridge
         of_rows = gradients, training.y, weight
         tree = [

@@ -40,6 +40,8 @@ class Limits:
     smoothing: float  # of categories
     least_hessian: float
     least_weight: float = 0.0
+    least_gain: float = 0.0  # of a split
+    category_price: float = 0.0  # taken from a score for each category but one
 
 
 @dataclass(frozen=True)
@@ -78,7 +80,7 @@ def compute_node_score(sums, limits):
 
 def compute_least_score(sums, limits):
     """Return what the score of a split must exceed to be worth it."""
-    return compute_node_score(sums, limits) * (1.0 + 2.0**-40)
+    return compute_node_score(sums, limits) * (1.0 + 2.0**-40) + limits.least_gain
 
 
 def compute_split_score(left, sums, limits):
@@ -136,7 +138,8 @@ def choose_categories(table, rows, j, sums, limits, least_score):
 
     The categories of the node, missing values among them, come in the order of their smoothed
     mean gradients, then of their codes; those before a cut go left. Codes that do not occur
-    go to the side with the larger sum of hessians, left if equal.
+    go to the side with the larger sum of hessians, left if equal. The more categories, the
+    better is the best of their sets by chance alone: each but one costs some of the score.
     """
     by_code = sum_by_code(table, rows, table.codes[rows, j])
     present = np.flatnonzero(by_code.weight)
@@ -144,13 +147,16 @@ def choose_categories(table, rows, j, sums, limits, least_score):
     order = present[np.argsort(mean, kind="stable")]
     left = accumulate(by_code, order[:-1])
     score = compute_split_score(left, sums, limits)
-    cut = choose_first_best(score, least_score)
+    cut = choose_first_best(score, 0.0)
     if cut is None:
+        return None
+    net = float(score[cut]) - limits.category_price * (len(present) - 1)
+    if not net > least_score:
         return None
     codes = {int(code) for code in order[: cut + 1]}
     if 2 * int(left.h[cut]) >= sums.h:
         codes |= set(range(N_CODES)) - {int(code) for code in present}
-    return Split(float(score[cut]), j, codes=frozenset(codes))
+    return Split(net, j, codes=frozenset(codes))
 
 
 def choose_column(table, rows, key, sums, limits, max_features, least_score):

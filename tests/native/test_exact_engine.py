@@ -133,6 +133,8 @@ plans = st.builds(
     n_hyperplanes=st.sampled_from([0, 1, 3, 7]),
     max_terms=st.integers(2, 5),
     shrinkage=st.sampled_from([0.0, 0.05, 0.3]),
+    min_gain=st.sampled_from([0.0, 0.0, 0.5, 4.0]),
+    hyperplane_interval=st.sampled_from([1, 1, 2, 3]),
 )
 LOSSES = [("squared_error", 1), ("log_loss", 1), *(("log_loss", k) for k in range(2, 6))]
 

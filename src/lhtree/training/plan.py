@@ -73,9 +73,11 @@ class BoostingPlan:
     min_hessian: float = 1.0  # of a leaf, by which it is divided
     min_weight: int = 0  # of a leaf
     unit_weight: float = 1.0  # what a row of weight one weighs
+    min_gain: float = 0.0  # of a split, in units of what one gains on noise
     seed: int = 0
     max_features: int = 0  # columns that a node draws for its single splits; 0: all
     n_hyperplanes: int = 0  # over all columns drawn, halves, quarters, ...
+    hyperplane_interval: int = 1  # rounds from one whose tree has hyperplanes to the next
     max_terms: int = 0  # columns drawn for them
     shrinkage: float = 0.3  # of correlations, in directions
     weight_shift: int = 0  # bits that weights lose in directions
