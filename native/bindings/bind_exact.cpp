@@ -10,6 +10,8 @@
 
 #include "base/columns.hpp"
 #include "grow/boosting.hpp"
+#include "grow/means.hpp"
+#include "grow/quantiles.hpp"
 #include "grow/softmax.hpp"
 #include "predict/walk.hpp"
 #include "read_rules.hpp"
@@ -275,6 +277,10 @@ struct RowArrays {
       demand(0 <= y(i) && y(i) < n_outputs, "y must have numbers of classes");
   }
 
+  void check_positive(std::int32_t least) const {
+    for (std::size_t i = 0; i < y.size(); ++i) demand(y(i) >= least, "a target is too small");
+  }
+
   template <class Table>
   Table table(const base::Layout& layout) const {
     if constexpr (std::is_same_v<Table, base::DenseTable>)
@@ -341,6 +347,8 @@ grow::BoostingPlan read_plan(nb::handle object) {
   read_field(object, "max_terms", plan.hyperplanes.max_terms);
   read_field(object, "shrinkage", plan.hyperplanes.shrinkage);
   read_field(object, "weight_shift", plan.hyperplanes.weight_shift);
+  for (const nb::handle level : object.attr("levels"))
+    plan.levels.push_back(nb::cast<double>(level));
   demand(plan.hyperplanes.max_terms <= split::most_terms, "max_terms must be at most 128");
   demand(plan.subsample > 0.0, "subsample must be above 0");
   demand(plan.max_features >= 0, "max_features must be at least 0");
@@ -368,8 +376,10 @@ nb::dict to_dict(model::Ensemble trees, std::size_t n_outputs) {
 }
 
 template <class Loss>
-Loss make_loss(std::int64_t n_outputs) {
-  if constexpr (std::is_constructible_v<Loss, std::int64_t>)
+Loss make_loss(std::int64_t n_outputs, const grow::BoostingPlan& plan) {
+  if constexpr (std::is_constructible_v<Loss, std::vector<double>>)
+    return Loss(plan.levels);
+  else if constexpr (std::is_constructible_v<Loss, std::int64_t>)
     return Loss(n_outputs);
   else
     return Loss{};
@@ -385,9 +395,9 @@ grow::Boosted boost_rows(const std::vector<base::Column>& columns, const base::L
       [&](std::int64_t, const StopFlag& stop) {
         base::Team team(n_threads);
         const Table table = training.table<Table>(layout), other = validation.table<Table>(layout);
-        grow::Booster<Loss, Row, Table> booster(make_loss<Loss>(training.n_outputs), columns, table,
-                                                training.rows(), other, validation.rows(), plan,
-                                                team, stop);
+        grow::Booster<Loss, Row, Table> booster(make_loss<Loss>(training.n_outputs, plan), columns,
+                                                table, training.rows(), other, validation.rows(),
+                                                plan, team, stop);
         result = booster.run();
       },
       poll);
@@ -405,6 +415,26 @@ auto choose_booster(bool is_weighted, bool is_sparse) {
                      : &boost_rows<Loss, PackedRow, DenseTable>;
 }
 
+/// Refuse targets, outputs and levels that a loss does not have.
+void check_loss(const std::string& loss, const grow::BoostingPlan& plan, const RowArrays& training,
+                const RowArrays& validation) {
+  const bool has_classes = loss == "log_loss", has_levels = loss == "quantile";
+  const bool has_log_link = loss == "poisson" || loss == "gamma";
+  demand(loss == "squared_error" || has_classes || has_levels || has_log_link, "loss is unknown");
+  demand(training.n_outputs == validation.n_outputs, "all rows must have the same outputs");
+  demand(training.n_outputs == 1 || has_classes || has_levels, "the loss has one output");
+  for (const RowArrays* rows : {&training, &validation}) {
+    if (has_classes && rows->n_outputs > 1) rows->check_classes();
+    if (has_log_link) rows->check_positive(loss == "gamma" ? 1 : 0);
+  }
+  if (!has_levels) return;
+  demand(static_cast<std::int64_t>(plan.levels.size()) == training.n_outputs,
+         "there must be a level for each output");
+  demand(plan.levels.size() <= 255, "there must be at most 255 levels");
+  for (const double level : plan.levels)
+    demand(level > 0.0 && level < 1.0, "levels must be between 0 and 1");
+}
+
 /// Add rounds of boosting. Returns the trees, the scores of the rows after them, and the losses
 /// before and after each round.
 nb::dict boost(nb::handle columns_object, nb::handle training_object, nb::handle validation_object,
@@ -417,23 +447,23 @@ nb::dict boost(nb::handle columns_object, nb::handle training_object, nb::handle
       validation(validation_object, layout, needs_z);
   demand(!training.score.empty(), "there must be rows");
   demand(training.is_sparse() == validation.is_sparse(), "all rows must be dense, or all sparse");
-  demand(loss == "squared_error" || loss == "log_loss", "loss is unknown");
-  demand(training.n_outputs == validation.n_outputs, "all rows must have the same outputs");
-  demand(training.n_outputs == 1 || loss == "log_loss", "the loss has one output");
-  if (training.n_outputs > 1) {
-    training.check_classes();
-    validation.check_classes();
-  }
-  const bool is_weighted = training.weight || (plan.min_weight > 1 && loss == "log_loss");
+  check_loss(loss, plan, training, validation);
+  // Where all hessians are one, they count rows.
+  const bool is_counted = loss == "squared_error" || loss == "quantile";
+  const bool is_weighted = training.weight || (plan.min_weight > 1 && !is_counted);
   grow::Boosted boosted;
   const Poll poll = make_poll(nb::none());
   {
     nb::gil_scoped_release unlocked;
-    const auto run = loss == "squared_error"
-                         ? choose_booster<grow::SquaredLoss>(is_weighted, training.is_sparse())
-                     : training.n_outputs > 1
-                         ? choose_booster<grow::SoftmaxLoss>(is_weighted, training.is_sparse())
-                         : choose_booster<grow::LogisticLoss>(is_weighted, training.is_sparse());
+    const auto run =
+        loss == "squared_error"
+            ? choose_booster<grow::SquaredLoss>(is_weighted, training.is_sparse())
+        : loss == "quantile" ? choose_booster<grow::QuantileLoss>(is_weighted, training.is_sparse())
+        : loss == "poisson"  ? choose_booster<grow::PoissonLoss>(is_weighted, training.is_sparse())
+        : loss == "gamma"    ? choose_booster<grow::GammaLoss>(is_weighted, training.is_sparse())
+        : training.n_outputs > 1
+            ? choose_booster<grow::SoftmaxLoss>(is_weighted, training.is_sparse())
+            : choose_booster<grow::LogisticLoss>(is_weighted, training.is_sparse());
     boosted = run(columns, layout, training, validation, plan, n_threads, poll);
   }
   nb::dict result;

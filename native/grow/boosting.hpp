@@ -26,6 +26,7 @@ struct BoostingPlan {
   double min_gain = 0.0;                 // of a split, in units of the gain of one on noise
   std::int64_t hyperplane_interval = 1;  // rounds from one whose tree has hyperplanes to the next
   std::uint64_t seed = 0;
+  std::vector<double> levels;  // of quantile loss, one per output
   TreeSize size;
   std::int64_t max_features = 0;  // columns that a node draws for its single splits; 0: all
   split::HyperplaneSettings hyperplanes;

@@ -11,7 +11,7 @@ import numpy as np
 
 from exact.arithmetic import hash64
 from exact.columns import encode
-from exact.losses import SquaredError, make_loss, sum_losses
+from exact.losses import make_loss, sum_losses
 from exact.splits import SMOOTHING, Limits, Table
 from exact.trees import Node, add_values, grow_tree
 
@@ -41,6 +41,7 @@ class Plan:
     patience: int = 0  # rounds without a lower loss of the held-out rows; 0: any number
     seed: int = 0
     first_round: int = 0  # rounds that are there already
+    levels: tuple[float, ...] = ()  # of quantile loss, one per output
 
 
 @dataclass(frozen=True)
@@ -78,10 +79,11 @@ class Boosted:
 def make_limits(loss, plan, is_weighted):
     """Return the limits of a plan in the units of a loss.
 
-    Squared error without weights counts rows by hessians, so `min_weight` takes no part there.
+    Without weights, losses whose hessians are one count rows by them, so `min_weight` takes
+    no part there.
     """
     unit = loss.hessian_unit * plan.unit_weight
-    is_counted = is_weighted or not isinstance(loss, SquaredError)
+    is_counted = is_weighted or loss.hessian_unit > 1
     return Limits(
         ridge=plan.l2_regularization * unit,
         smoothing=float(SMOOTHING * unit),
@@ -137,8 +139,9 @@ def has_lost_patience(losses, patience):
 
 def boost(columns, training, validation, loss, plan, n_outputs=1):
     """Boost trees; ``validation`` rows, all held out, may be None; ``loss`` is a name."""
-    loss, weight = make_loss(loss, n_outputs), training.weight_or_one
+    loss, weight = make_loss(loss, n_outputs, plan.levels), training.weight_or_one
     chosen, start = training.is_trained, None
+    loss.learn(training.y[chosen], weight[chosen])
     if training.score is None:
         start = loss.start(training.y[chosen], weight[chosen])
     parts = [(training, start_scores(training, start))]

@@ -19,6 +19,9 @@ SCORE_POWER = 24  # log-odds and losses of rows are multiples of 2**-24
 MOST_DIFFERENCE = (1 << 32) - 1  # of a score and a target
 MOST_VALUE = (1 << 31) - 1  # of a leaf
 ONE = 1 << GRADIENT_BITS  # a probability of one
+PART = 1 << 16  # parts of a step of the grid, or of one
+SLOPE = 1 << 20  # a slope of one of a quantile loss
+SIGN_DRAWS = (1 << 64) - 1 - 8
 SUBSET_DRAWS = (1 << 64) - 1 - 4
 
 
@@ -31,11 +34,18 @@ def compute_newton_value(g, h, step, ridge):
     return max(-MOST_VALUE, min(MOST_VALUE, value))
 
 
-class NewtonLoss:
-    """A loss with one score per row, whose leaves are Newton steps on the gradients."""
+class Loss:
+    """A loss with one score per row."""
 
     def __init__(self, n_outputs=1):
         assert n_outputs == 1
+
+    def learn(self, y, weight):
+        """Learn what gradients depend on from the targets to train on."""
+
+
+class NewtonLoss(Loss):
+    """A loss whose leaves are Newton steps on the gradients."""
 
     def compute_values(self, gradients, y, weight, rows, step, ridge):
         """Return what a leaf of some rows adds to each score."""
@@ -108,7 +118,7 @@ def draw_subset(key, n):
         attempt += 1
 
 
-class SoftmaxLoss:
+class SoftmaxLoss(Loss):
     """Log-loss of many classes: a score for each, logarithms of probabilities.
 
     A tree separates a random subset of the classes from the others; its leaves have a Newton
@@ -177,11 +187,161 @@ class SoftmaxLoss:
         return round_half_up(loss * 2.0**SCORE_POWER).astype(np.int64).astype(object)
 
 
-def make_loss(name, n_outputs=1):
+def compute_mean(y, weight):
+    """Return the mean of integers, their sum rounded once; 1 if all are 0."""
+    return float(int((weight.astype(object) * y).sum())) / float(int(weight.sum())) or 1.0
+
+
+class MeanLoss(Loss):
+    """Half the deviance of positive targets; scores are logarithms of means on their grid.
+
+    A row has integer parts of 2**-16: how far its score is pulled down, less how far up, is the
+    gradient. Both are exact in the sums of a leaf, but have few bits in those of a split.
+    """
+
+    hessian_unit = 1 << 8  # of the mean of all targets (Poisson), of one (gamma)
+    is_gamma = False
+
+    def learn(self, y, weight):
+        """Learn the mean of the targets, the unit of Poisson hessians and losses."""
+        self.mean = 1.0 if self.is_gamma else compute_mean(y, weight)
+
+    def start(self, y, weight):
+        """Return the score before the first round: the logarithm of the mean."""
+        return [int(round_half_up(log(compute_mean(y, weight)) * 2.0**SCORE_POWER))]
+
+    def compute_parts(self, score, y):
+        """Return the parts that depend on the score: of the mean of each row, or of y by it."""
+        f = np.ldexp(score[:, 0].astype(np.float64), -SCORE_POWER)
+        e = y.astype(np.float64) * exp(-f) if self.is_gamma else exp(f)
+        return round_half_up(np.clip(e * float(PART), 1.0, 2.0**50)).astype(np.int64)
+
+    def get_fixed_parts(self, y):
+        """Return the parts that do not depend on the score."""
+        return np.full(len(y), PART) if self.is_gamma else y.astype(np.int64) * PART
+
+    def compute_gradients(self, score, y, is_trained, key):
+        """Return gradients and hessians, the unit of a leaf, parts of both kinds, the mean."""
+        parts, fixed = self.compute_parts(score, y), self.get_fixed_parts(y)
+        slope = fixed - parts if self.is_gamma else parts - fixed
+        shift = max(0, int(np.abs(slope[is_trained]).max()).bit_length() - GRADIENT_BITS)
+        half = (1 << shift) >> 1
+        g = np.clip((slope + half) >> shift, -MOST_GRADIENT, MOST_GRADIENT)
+        h = round_half_up(parts / PART * (1.0 / self.mean) * self.hessian_unit)
+        h = np.clip(h, 1, MOST_HESSIAN).astype(np.int64)
+        return g, h, 2.0**SCORE_POWER, parts, fixed
+
+    def compute_values(self, gradients, y, weight, rows, step, ridge):
+        """Return what a leaf of some rows adds to the score.
+
+        A Newton step, or the way to the leaf's optimum where that is shorter.
+        """
+        weight = weight[rows].astype(object)
+        a, b = (int((weight * each[rows]).sum()) for each in gradients[3:])
+        prior = ridge / self.hessian_unit * self.mean * PART
+        a, b = float(a) + prior, float(b) + prior
+        up, down = (a, b) if self.is_gamma else (b, a)
+        is_newton = up > down if self.is_gamma else up < down
+        value = step * float((up - down) / a if is_newton else log(up / down))
+        return (max(-MOST_VALUE, min(MOST_VALUE, math.floor(value + 0.5))),)
+
+    def compute_losses(self, score, y):
+        """Return the loss of each row as a Python integer."""
+        t, f = y.astype(np.float64), np.ldexp(score[:, 0].astype(np.float64), -SCORE_POWER)
+        a = self.compute_parts(score, y) / PART
+        d = log(np.maximum(t, 1.0)) - f
+        loss = (a - 1.0) - d if self.is_gamma else ((t * d - t) + a) * (1.0 / self.mean)
+        loss = np.clip(loss, 0.0, 2.0**26)
+        return round_half_up(loss * 2.0**SCORE_POWER).astype(np.int64).astype(object)
+
+
+class GammaLoss(MeanLoss):
+    """Half the gamma deviance."""
+
+    is_gamma = True
+
+
+def compute_quantile(values, weight, level):
+    """Return twice the weighted quantile of integers.
+
+    The sum of the smallest value up to which they weigh at least the level, and of the
+    smallest up to which they weigh more.
+    """
+    order = np.argsort(values, kind="stable")
+    up_to = np.cumsum(weight[order])
+    total = int(up_to[-1])
+    wanted = level * float(total)
+    both = math.ceil(wanted), math.floor(wanted) + 1
+    ranks = [max(1, min(total, rank)) for rank in both]
+    return sum(int(values[order][np.searchsorted(up_to, rank)]) for rank in ranks)
+
+
+class QuantileLoss(Loss):
+    """The sum of the quantile losses of ascending levels, with a score for each.
+
+    Absolute error is twice that of the level 1/2. A tree is grown on the sum of the levels'
+    gradients with random signs; its leaves have the quantile of each level.
+    """
+
+    hessian_unit = 1
+
+    def __init__(self, levels):
+        self.levels = levels
+        slopes = [int(round_half_up(level * SLOPE)) for level in levels]
+        self.slopes = [max(1, min(SLOPE - 1, slope)) for slope in slopes]
+
+    def start(self, y, weight):
+        """Return the scores before the first round: the quantiles, rounded."""
+        return [(compute_quantile(y, weight, level) + 1) >> 1 for level in self.levels]
+
+    def draw_signs(self, key):
+        """Return the sign of each level; the first has none."""
+        draws = hash64(key, SIGN_DRAWS)
+        return [-1 if k and hash64(draws, k) >> 63 else 1 for k in range(len(self.levels))]
+
+    def compute_gradients(self, score, y, is_trained, key):
+        """Return gradients, hessians of one, the unit of a leaf, and residuals."""
+        g = np.zeros(len(y), dtype=np.int64)
+        above = score - y[:, np.newaxis]
+        for k, sign in enumerate(self.draw_signs(key)):
+            slope = np.where(above[:, k] > 0, SLOPE - self.slopes[k], -self.slopes[k])
+            g += sign * np.where(above[:, k] == 0, 0, slope)
+        shift = max(0, (len(self.levels) * SLOPE).bit_length() - GRADIENT_BITS)
+        half = (1 << shift) >> 1
+        g = np.clip((g + half) >> shift, -MOST_GRADIENT, MOST_GRADIENT)
+        return g, np.ones_like(g), 1.0, -above
+
+    def compute_values(self, gradients, y, weight, rows, step, ridge):
+        """Return what a leaf of some rows adds to each score."""
+        of_rows = gradients[3][rows].T, self.levels
+        twice = [
+            compute_quantile(r, weight[rows], level) for r, level in zip(*of_rows, strict=True)
+        ]
+        values = [math.floor(step * (0.5 * float(each)) + 0.5) for each in twice]
+        return tuple(max(-MOST_VALUE, min(MOST_VALUE, value)) for value in values)
+
+    def compute_losses(self, score, y):
+        """Return the loss of each row as a Python integer; scores are sorted before."""
+        above = np.sort(score, axis=1) - y[:, np.newaxis]
+        far = np.minimum(np.abs(above), MOST_DIFFERENCE).astype(object)
+        slopes = np.array(self.slopes)
+        return (far * np.where(above > 0, SLOPE - slopes, slopes)).sum(axis=1)
+
+
+def make_loss(name, n_outputs=1, levels=()):
     """Return a loss by its name; log-loss of more than two classes has a score for each."""
+    if name == "quantile":
+        assert len(levels) == n_outputs
+        return QuantileLoss(levels)
     if name == "log_loss" and n_outputs > 1:
         return SoftmaxLoss(n_outputs)
-    return {"squared_error": SquaredError, "log_loss": LogLoss}[name](n_outputs)
+    losses = {
+        "squared_error": SquaredError,
+        "poisson": MeanLoss,
+        "gamma": GammaLoss,
+        "log_loss": LogLoss,
+    }
+    return losses[name](n_outputs)
 
 
 def sum_losses(loss, score, y, weight):

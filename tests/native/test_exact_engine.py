@@ -136,7 +136,14 @@ plans = st.builds(
     min_gain=st.sampled_from([0.0, 0.0, 0.5, 4.0]),
     hyperplane_interval=st.sampled_from([1, 1, 2, 3]),
 )
-LOSSES = [("squared_error", 1), ("log_loss", 1), *(("log_loss", k) for k in range(2, 6))]
+LOSSES = [
+    ("squared_error", 1),
+    ("log_loss", 1),
+    *(("log_loss", k) for k in range(2, 6)),
+    ("poisson", 1),
+    ("gamma", 1),
+    *(("quantile", k) for k in (1, 2, 5)),
+]
 
 
 @dataclass(frozen=True)
@@ -167,6 +174,19 @@ class Case:
         return replace(self, **taken)
 
 
+def draw_levels(rng, n):
+    """Return ascending levels of quantiles, common or extreme ones."""
+    levels = [0.5, 0.1, 0.9, 0.25, 1 / 3, 0.999, 1e-9, 1 - 2**-53]
+    return tuple(sorted(rng.choice(levels, n, replace=False).tolist()))
+
+
+def draw_positive(rng, n, least):
+    """Return positive integers, or zeros among them, small or large or both."""
+    y = np.floor(np.exp(rng.normal(size=n) * rng.choice([0.1, 1.0, 5.0]) + rng.choice([0, 9])))
+    y *= rng.random(n) < rng.choice([1.0, 0.2])
+    return np.maximum(np.clip(y, least, 2**31 - 1), rng.random(n) < 0.1)
+
+
 def make_case(table, loss, plan, seed, share=0.0, n_validation=0):
     """Return a case with integer targets and scores before the first round."""
     X, n_codes, weight = table
@@ -175,6 +195,14 @@ def make_case(table, loss, plan, seed, share=0.0, n_validation=0):
     if name == "log_loss":
         y = rng.integers(0, max(2, n_outputs), len(X))
         score = rng.integers(-(2**25), 2**25, (len(X), n_outputs))
+    elif name == "quantile":
+        y = rng.integers(-(2**30), 2**30, len(X)) // rng.choice([1, 2**12, 2**29])
+        score = rng.integers(-(2**30), 2**30, (len(X), n_outputs)) // rng.choice([1, 2**29])
+        plan = replace(plan, levels=draw_levels(rng, n_outputs))
+    elif name in ("poisson", "gamma"):
+        y = draw_positive(rng, len(X), least=int(name == "gamma"))
+        score = np.full((len(X), 1), rng.choice([0, 8 << 24, 13 << 24]))
+        score += rng.integers(-(2**26), 2**26, score.shape) * rng.choice([0, 1, 8])
     else:
         y = rng.integers(-(2**30), 2**30, len(X)) // rng.choice([1, 2**12, 2**29])
         score = np.zeros((len(X), 1), dtype=np.int64)

@@ -81,3 +81,4 @@ class BoostingPlan:
     max_terms: int = 0  # columns drawn for them
     shrinkage: float = 0.3  # of correlations, in directions
     weight_shift: int = 0  # bits that weights lose in directions
+    levels: tuple[float, ...] = ()  # of quantile loss, one per output
