@@ -22,7 +22,10 @@ from benchmarks import models
 Line = dict[str, Any]
 
 RESULTS = Path(__file__).parent / "results"
-PACKAGES = ("lhtree", "numpy", "scikit-learn", "xgboost", "lightgbm", "catboost", "ydf")
+PACKAGES = (
+    "lhtree", "numpy", "scikit-learn", "xgboost", "lightgbm", "catboost", "ydf", "chimeraboost",
+    "oqboost",
+)  # fmt: skip
 _RUN_FIELDS = {"run", "cpu", "cores", "python", "versions", "build", "at"}
 
 # Names that lines of version 0.1 have.
@@ -107,7 +110,7 @@ def upgrade(line: Line) -> Line:
         line.setdefault("model", models.DEFAULTS)
     if "model" in line:
         line["model"] = _MODELS.get(line["model"], line["model"])
-        if "threads" in line and line["model"] in models.PAPER_PEERS:
+        if {"task", "threads"} <= line.keys() and line["model"] in models.PAPER_PEERS:
             line["model"] = models.name_timed_peer(line["model"], line["data"])
     if "right" in line:
         line["accuracy"] = line["right"] / line["test"]

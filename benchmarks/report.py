@@ -18,7 +18,15 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks import accuracy, lines, models, report_accuracy, report_speed, summary
+from benchmarks import (
+    accuracy,
+    lines,
+    models,
+    report_accuracy,
+    report_boosting,
+    report_speed,
+    summary,
+)
 from benchmarks.lines import Line
 from benchmarks.summary import make_table
 
@@ -256,6 +264,7 @@ PAGES: dict[str, tuple[str, Writer]] = {
     "robustness": ("robustness", write_robustness),
     "probabilities": ("defaults", write_probabilities),
     "scaling": ("dask", write_scaling),
+    "boosting": ("boosting", report_boosting.write),
 }
 
 
@@ -277,7 +286,8 @@ def main(arguments: list[str] | None = None) -> None:
         kind, write = PAGES[name]
         path = options.results / f"{kind}.jsonl"
         if not lines.read(path):
-            raise SystemExit(f"{path} has no lines: run python -m benchmarks.run {kind} first.")
+            command = "boosting" if kind == "boosting" else f"run {kind}"
+            raise SystemExit(f"{path} has no lines: run python -m benchmarks.{command} first.")
         for made in write(path, options.out):
             print(made)
 

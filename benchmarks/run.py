@@ -110,8 +110,8 @@ def _serve(pipe: Any, work: Work, limit: float) -> None:
 
 @contextmanager
 def _limit_threads(n_threads: int) -> Iterator[None]:
-    """Give the processes that start here a number of threads for OpenMP and BLAS."""
-    names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")
+    """Give the processes that start here a number of threads for OpenMP, BLAS and Numba."""
+    names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")
     before = {name: os.environ.get(name) for name in names}
     os.environ.update(dict.fromkeys(names, str(n_threads)))
     try:

@@ -24,6 +24,7 @@ def write_lines(path, found):
         ("speed", "speed.md"),
         ("robustness", "robustness.md"),
         ("probabilities", "probabilities.md"),
+        ("boosting", "boosting.md"),
     ],
 )
 def test_committed_pages_are_made_from_committed_lines(page, name, tmp_path):
