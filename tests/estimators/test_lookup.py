@@ -1,4 +1,4 @@
-"""Functions that read trees and forests refuse boosted models in one sentence."""
+"""Functions that read only trees and forests refuse boosted models in one sentence."""
 
 import importlib
 import inspect
@@ -18,9 +18,10 @@ FUNCTIONS = [
     if next(iter(inspect.signature(getattr(importlib.import_module(module), name)).parameters))
     == "model"
 ]
+READS_BOOSTED = {"export_graphviz", "export_text", "to_c", "to_onnx", "to_sql"}
 SENTENCE = (
-    r"^model must be a fitted LHTClassifier or LHForestClassifier, got {}; boosted models have no "
-    r"explanations, plots, reports and exports yet, so fit one of these for them\.$"
+    r"^model must be a fitted LHTClassifier or LHForestClassifier, got {}; "
+    r"boosted models have no such thing, so .*\.$"
 )
 
 
@@ -36,7 +37,9 @@ def test_there_are_functions_of_every_module():
 
 
 @pytest.mark.parametrize("kind", [LHBoostClassifier, LHBoostRegressor])
-@pytest.mark.parametrize(("module", "name"), FUNCTIONS)
+@pytest.mark.parametrize(
+    ("module", "name"), [each for each in FUNCTIONS if each[1] not in READS_BOOSTED]
+)
 def test_boosted_models_are_refused(module, name, kind, flowers, tmp_path):
     X, y = flowers
     model = kind(n_estimators=2).fit(X, y)

@@ -1,11 +1,7 @@
 """Exports: other programs predict what the package predicts."""
 
-import contextlib
 import ctypes
 import re
-import shutil
-import sqlite3
-import subprocess
 import sys
 
 import numpy as np
@@ -16,6 +12,9 @@ from sklearn.base import clone
 import lhtree.export.c
 import lhtree.export.onnx
 import lhtree.export.sql
+import lhtree.export.writing_onnx
+import lhtree.export.writing_sql
+from exports import DATABASES, compile_c, query_sqlite
 from lhtree import LHForestClassifier, LHTClassifier
 from lhtree.export import to_c, to_onnx, to_sql
 
@@ -123,7 +122,7 @@ def test_onnx_gives_labels_of_their_type(labels, kind):
 
 @pytest.mark.parametrize("n_rows", [0, 1, 2, 63, 64, 65, 1000])
 def test_onnx_takes_any_number_of_rows(n_rows, monkeypatch):
-    monkeypatch.setattr(lhtree.export.onnx, "NUMBERS_PER_BLOCK", 64)
+    monkeypatch.setattr(lhtree.export.writing_onnx, "NUMBERS_PER_BLOCK", 64)
     model, X = fit("forest")
     rows = np.resize(X, (n_rows, X.shape[1]))
     label, probability = run_onnx(model, rows)
@@ -183,23 +182,6 @@ def test_onnx_writes_a_file_whole_or_not_at_all(tmp_path, monkeypatch):
 
 
 # ---- C ---------------------------------------------------------------------
-
-FLAGS = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic", "-ffp-contract=off"]
-
-
-def compile_c(text, folder, level="-O2", prefix="lhtree"):
-    compiler = shutil.which("gcc")
-    if compiler is None:
-        pytest.skip("gcc is not installed")
-    (folder / "model.c").write_text(text, encoding="ascii")
-    library = folder / f"model{len(list(folder.iterdir()))}.so"
-    command = [compiler, *FLAGS, level, "-shared", "-fPIC", "model.c", "-o", library.name, "-lm"]
-    run = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-    assert run.returncode == 0, run.stderr
-    program = ctypes.CDLL(str(library))
-    for name in ("class_name", "column_name"):
-        getattr(program, f"{prefix}_{name}").restype = ctypes.c_char_p
-    return program
 
 
 def predict_c(program, X, n_classes):
@@ -271,33 +253,6 @@ def test_c_files_have_their_prefix_and_their_limit(tmp_path, monkeypatch):
 
 
 # ---- SQL -------------------------------------------------------------------
-
-
-def query(database, statement, table, columns, X):
-    """Run a statement on a table of these rows; `columns` may be names or name to type."""
-    quote = lhtree.export.sql.quote_name
-    kinds = columns if isinstance(columns, dict) else dict.fromkeys(columns, "DOUBLE PRECISION")
-    declared = ", ".join(f"{quote(name)} {kind}" for name, kind in kinds.items())
-    database.execute(f"CREATE TABLE {quote(table)} ({declared})")
-    marks = ", ".join("?" * len(kinds))
-    rows = [[None if value != value else value for value in row] for row in np.asarray(X).tolist()]
-    database.executemany(f"INSERT INTO {quote(table)} VALUES ({marks})", rows)
-    result = database.execute(statement)
-    names = [column[0] for column in result.description]
-    return names, sorted(result.fetchall(), key=lambda row: row[0])
-
-
-def query_sqlite(statement, table, columns, X):
-    with contextlib.closing(sqlite3.connect(":memory:")) as connection:
-        return query(connection, statement, table, columns, X)
-
-
-def query_duckdb(statement, table, columns, X):
-    with pytest.importorskip("duckdb").connect() as connection:
-        return query(connection, statement, table, columns, X)
-
-
-DATABASES = {"sqlite": query_sqlite, "duckdb": query_duckdb}
 
 
 def assert_sql(query, model, X, table="rows"):

@@ -290,7 +290,11 @@ def test_views_of_trees_have_a_value_for_each_class(classifier):
     total = forest.to_raw(forest.base)
     for k, tree in enumerate(model.trees_):
         assert tree.value.shape == (tree.n_nodes, 3)
-        assert not tree.value[tree.left >= 0].any()
+        for node in np.flatnonzero(tree.left >= 0):
+            children = tree.value[[tree.left[node], tree.left[node] + 1]]
+            fraction = tree.fraction[[tree.left[node], tree.left[node] + 1]]
+            mean = fraction @ children / tree.fraction[node]
+            np.testing.assert_allclose(tree.value[node], mean, rtol=0, atol=2.0**-24)
         total = total + tree.value[leaf[:, k]]
     np.testing.assert_allclose(total, model.decision_function(X), rtol=1e-12, atol=1e-12)
     assert sum(tree.n_leaves for tree in model.trees_) == len(forest.value)
@@ -315,7 +319,9 @@ def test_a_hyperplane_in_raw_units_divides_rows_like_the_model():
     path = path.tocsc()
     n_compared = 0
     for tree, node in list_hyperplanes(model):
-        feature, weight, cut = tree.hyperplane(node)
+        split = tree.split(node)
+        feature, weight, cut = split.feature, split.weight, split.threshold
+        assert abs(weight[0]) == 1
         passes = path[:, [start[tree.number] + node]].toarray()[:, 0] > 0
         goes_left = path[:, [start[tree.number] + tree.left[node]]].toarray()[:, 0] > 0
         distance = rows[:, feature] @ weight - cut
@@ -329,13 +335,12 @@ def test_a_hyperplane_in_raw_units_divides_rows_like_the_model():
     assert n_compared > 10_000
 
 
-def test_only_splits_by_hyperplanes_are_shown_as_such(ensemble):
+def test_only_splits_are_shown_as_such(ensemble):
     tree = ensemble[0]
     leaf = int(np.flatnonzero(tree.left < 0)[0])
-    single = int(np.flatnonzero(tree.column >= 0)[0])
-    for node in (leaf, single, -1, tree.n_nodes):
-        with pytest.raises(ValueError, match=rf"node={node} is not a split by a hyperplane\."):
-            tree.hyperplane(node)
+    for node in (leaf, -1, tree.n_nodes):
+        with pytest.raises(ValueError, match=rf"node={node} is not a split\."):
+            tree.split(node)
 
 
 def test_columns_of_a_model_have_no_bins(ensemble):

@@ -9,24 +9,30 @@ import numpy as np
 from lhtree.data.validation import join_few
 from lhtree.estimators.boosting import BoostingEstimator
 from lhtree.estimators.classifier import TreeClassifier
+from lhtree.model.ensemble import BoostedTree, Ensemble
 from lhtree.model.forest import Forest
 from lhtree.model.tree import Tree
 
 
 def check_model(model: Any) -> None:
-    """Refuse anything but a fitted tree or forest of this package."""
-    if not isinstance(model, TreeClassifier):
-        remedy = "of a pipeline, pass the last step and transformed rows"
-        if isinstance(model, BoostingEstimator):
-            remedy = (
-                "boosted models have no explanations, plots, reports and exports yet, so fit one "
-                "of these for them"
-            )
+    """Refuse anything but a fitted model of this package."""
+    if not isinstance(model, TreeClassifier | BoostingEstimator):
         raise TypeError(
-            "model must be a fitted LHTClassifier or LHForestClassifier, got "
-            f"{type(model).__name__}; {remedy}."
+            "model must be a fitted LHTClassifier, LHForestClassifier, LHBoostClassifier or "
+            f"LHBoostRegressor, got {type(model).__name__}; of a pipeline, pass the last step and "
+            "transformed rows."
         )
     model.column_names_  # raises NotFittedError  # noqa: B018
+
+
+def check_is_forest(model: Any, remedy: str = "fit one of these for it") -> None:
+    """Refuse anything but a fitted tree or forest, for what boosted models do not have."""
+    check_model(model)
+    if isinstance(model, BoostingEstimator):
+        raise TypeError(
+            "model must be a fitted LHTClassifier or LHForestClassifier, got "
+            f"{type(model).__name__}; boosted models have no such thing, so {remedy}."
+        )
 
 
 def check_number(name: str, value: Any, least: int, most: int) -> int:
@@ -41,13 +47,13 @@ def check_number(name: str, value: Any, least: int, most: int) -> int:
     return int(value)
 
 
-def look_up_tree(model: Any, number: Any) -> Tree:
+def look_up_tree(model: Any, number: Any) -> Any:
     """Return the tree with this number."""
-    forest: Forest = model.forest_
+    forest: Forest | Ensemble = model.forest_
     return forest[check_number("tree", number, 0, len(forest) - 1)]
 
 
-def look_up_split(tree: Tree, node: Any) -> int:
+def look_up_split(tree: Tree | BoostedTree, node: Any) -> int:
     """Return the number of a node that must be a split."""
     number = check_number("node", node, 0, tree.n_nodes - 1)
     if tree.left[number] < 0:

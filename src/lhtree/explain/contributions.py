@@ -122,7 +122,7 @@ def explain_rows(model: Any, X: Any, *, paths: bool = False) -> Explanation:
     >>> explanation.column_names[explanation.contribution[0, 0].argmax()]
     'alcohol'
     """
-    lookup.check_model(model)
+    lookup.check_is_forest(model)
     if not isinstance(paths, bool | np.bool_):
         raise ValueError(f"paths must be True or False, got {paths!r}.")
     table = model.encode_rows(X)

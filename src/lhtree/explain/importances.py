@@ -41,7 +41,7 @@ def class_importances(model: Any) -> Floats:
     >>> [model.column_names_[j] for j in strongest]
     ['proline', 'alcohol', 'color_intensity']
     """
-    lookup.check_model(model)
+    lookup.check_is_forest(model)
     importance = np.zeros((model.n_classes_, model.forest_.n_features))
     n_trees = np.zeros(model.n_classes_)
     for tree in model.forest_:
@@ -87,7 +87,7 @@ def interactions(model: Any, *, n_pairs: int | None = None) -> Any:
     >>> table["feature_1"][0], table["feature_2"][0]
     ('alcohol', 'proline')
     """
-    lookup.check_model(model)
+    lookup.check_is_forest(model)
     if n_pairs is not None:
         lookup.check_number("n_pairs", n_pairs, 1, np.iinfo(np.int64).max)
     first, second, n_splits, strength = _sum_pairs(model)

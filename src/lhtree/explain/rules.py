@@ -12,6 +12,7 @@ import numpy as np
 from lhtree.arrays import Ints
 from lhtree.estimators import lookup
 from lhtree.explain.wording import (
+    AnyCondition,
     Condition,
     LinearSum,
     Vocabulary,
@@ -50,7 +51,7 @@ class Rule:
     tree: int
     leaf: int
     positive_class: str
-    conditions: tuple[Condition, ...]
+    conditions: tuple[Any, ...]
     membership: LinearSum
     value: float
     n_samples: int
@@ -151,7 +152,7 @@ def rules(model: Any, *, min_weight: float = 0.0, X: Any = None, units: str = "r
     >>> round(rules(model, min_weight=0.5, X=X).agreement, 2)
     0.97
     """
-    lookup.check_model(model)
+    lookup.check_is_forest(model)
     is_number = isinstance(min_weight, int | float | np.number)
     if not is_number or isinstance(min_weight, bool) or not 0 <= min_weight <= 1:
         raise ValueError(f"min_weight must be a number from 0 to 1, got {min_weight!r}.")
@@ -213,7 +214,7 @@ def _add_up(size: Ints) -> Ints:
 
 def _list_rules(tree: Tree, words: Vocabulary) -> Iterator[Rule]:
     """Yield the rules of a tree, leaves from left to right."""
-    stack: list[tuple[int, tuple[Condition, ...]]] = [(0, ())]
+    stack: list[tuple[int, tuple[Any, ...]]] = [(0, ())]
     while stack:
         node, conditions = stack.pop()
         left = int(tree.left[node])
@@ -233,15 +234,20 @@ def _list_rules(tree: Tree, words: Vocabulary) -> Iterator[Rule]:
         )
 
 
-def _add(conditions: tuple[Condition, ...], new: Condition) -> tuple[Condition, ...]:
+def _add(conditions: tuple[Any, ...], new: AnyCondition) -> tuple[Any, ...]:
     """Add a condition; of two limits of the same sum from the same side, keep the tighter."""
+    if not isinstance(new, Condition):
+        return conditions if new in conditions else (*conditions, new)
     for k, known in enumerate(conditions):
+        if not isinstance(known, Condition):
+            continue
         if known.terms == new.terms and known.is_upper == new.is_upper:
             return (*conditions[:k], _select_tighter(known, new), *conditions[k + 1 :])
     return (*conditions, new)
 
 
 def _select_tighter(known: Condition, new: Condition) -> Condition:
+    tighter = new if (new.threshold < known.threshold) == new.is_upper else known
     if new.threshold == known.threshold:
-        return new if "=" in known.comparison else known
-    return new if (new.threshold < known.threshold) == new.is_upper else known
+        tighter = new if "=" in known.comparison else known
+    return replace(tighter, or_missing=known.or_missing and new.or_missing)

@@ -53,7 +53,7 @@ def split_table(model: Any, *, n_features: int = 5) -> Any:
     >>> table["feature_1"][0], table["threshold_kind"][0]
     ('proline', 'N3')
     """
-    lookup.check_model(model)
+    lookup.check_is_forest(model)
     lookup.check_number("n_features", n_features, 1, np.iinfo(np.int64).max)
     forest = model.forest_
     split = np.flatnonzero(forest.left >= 0)
@@ -190,7 +190,7 @@ def split_view(model: Any, tree: int, node: int, X: Any, y: Any) -> SplitView:
     >>> view.threshold_kind, view.pure_side, int(view.is_right.sum()), int(view.is_positive.sum())
     ('N3', 'left', 70, 59)
     """
-    lookup.check_model(model)
+    lookup.check_is_forest(model)
     chosen = lookup.look_up_tree(model, tree)
     number = lookup.look_up_split(chosen, node)
     table = model.encode_rows(X)

@@ -9,11 +9,16 @@ from typing import Any
 
 import numpy as np
 
+from lhtree.data.columns import OTHERS, Columns
 from lhtree.data.validation import join_few
 from lhtree.estimators import lookup
+from lhtree.model.ensemble import BoostedTree
+from lhtree.model.ensemble_splits import CategorySplit, HyperplaneSplit
+from lhtree.model.link import Link, is_boosted, read_link
 from lhtree.model.tree import Tree
 
 UNITS = ("raw", "standardized")
+MISSING = "missing"  # names the code of missing and unknown categories
 MIRRORED = {"<": ">", ">=": "<=", ">": "<", "<=": ">="}  # of both sides, divided by -1
 
 
@@ -47,6 +52,7 @@ class Condition:
     terms: tuple[Term, ...]
     comparison: str  # <, >=, > or <=
     threshold: float
+    or_missing: bool = False  # whether it holds for a missing value
 
     @property
     def is_upper(self) -> bool:
@@ -56,10 +62,50 @@ class Condition:
     def format(self, decimals: int = 2, n_terms: int | None = None) -> str:
         """Return the condition in words."""
         terms = join_terms(self.terms, decimals, n_terms)
-        return f"{terms} {self.comparison} {format_number(self.threshold, decimals)}"
+        text = f"{terms} {self.comparison} {format_number(self.threshold, decimals)}"
+        return f"{text} or missing" if self.or_missing else text
 
     def __str__(self) -> str:
         return self.format()
+
+
+@dataclass(frozen=True)
+class Presence:
+    """Whether a value is there."""
+
+    feature: str
+    is_missing: bool
+
+    def format(self, decimals: int = 2, n_terms: int | None = None) -> str:
+        """Return the condition in words."""
+        del decimals, n_terms
+        return f"{self.feature} is {MISSING if self.is_missing else 'present'}"
+
+    def __str__(self) -> str:
+        return self.format()
+
+
+@dataclass(frozen=True)
+class Membership:
+    """Whether a category is one of some; "missing" stands for unknown ones, too."""
+
+    feature: str
+    values: tuple[str, ...]
+    is_in: bool
+
+    def format(self, decimals: int = 2, n_terms: int | None = None) -> str:
+        """Return the condition in words; categories beyond `n_terms` are only counted."""
+        del decimals
+        shown = self.values[:n_terms]
+        n_hidden = len(self.values) - len(shown)
+        listed = ", ".join([*shown, f"({n_hidden} more)"] if n_hidden else shown)
+        return f"{self.feature} {'in' if self.is_in else 'not in'} {{{listed}}}"
+
+    def __str__(self) -> str:
+        return self.format()
+
+
+AnyCondition = Condition | Presence | Membership
 
 
 @dataclass(frozen=True)
@@ -69,20 +115,44 @@ class Vocabulary:
     columns: tuple[str, ...]
     classes: tuple[str, ...]
     is_raw: bool
+    codes: tuple[tuple[str, ...], ...] = ()  # of boosted models: names of categories by column
+    link: Link | None = None  # of boosted models
 
 
 def make_vocabulary(
     model: Any,
-    units: str,
+    units: str | None,
     feature_names: Sequence[Any] | None = None,
     class_names: Sequence[Any] | None = None,
 ) -> Vocabulary:
     """Check the names; None stands for those of the model."""
-    if units not in UNITS:
+    if units is not None and units not in UNITS:
         raise ValueError(f"units must be one of {', '.join(UNITS)}, got {units!r}.")
     columns = _check_names("feature_names", feature_names, model.column_names_)
-    classes = _check_names("class_names", class_names, model.classes_.tolist())
-    return Vocabulary(columns, classes, units == "raw")
+    if not is_boosted(model):
+        classes = _check_names("class_names", class_names, model.classes_.tolist())
+        return Vocabulary(columns, classes, units == "raw")
+    if units == "standardized":
+        raise ValueError(
+            "units='standardized' is for trees and forests; splits of boosted models are in raw "
+            "units, so give 'raw'."
+        )
+    link = read_link(model)
+    if link.classes is None and class_names is not None:
+        raise ValueError("class_names is for classifiers, and this model predicts numbers.")
+    own = [] if link.classes is None else link.classes.tolist()
+    classes = _check_names("class_names", class_names, own)
+    return Vocabulary(columns, classes, True, name_codes(model.columns_), link)
+
+
+def name_codes(columns: Columns) -> tuple[tuple[str, ...], ...]:
+    """Return for each column that trees see the names of its codes, missing last."""
+    source = columns.list_sources().tolist()
+    names: list[tuple[str, ...]] = [()] * len(source)
+    for category in columns.categories:
+        own = [str(value) for value in category.values] + [OTHERS] * category.has_others
+        names[source.index(category.feature)] = (*own, MISSING)
+    return tuple(names)
 
 
 def _check_names(argument: str, given: Any, own: Sequence[Any]) -> tuple[str, ...]:
@@ -113,8 +183,20 @@ def describe_node(tree: Tree, node: int, words: Vocabulary) -> LinearSum:
     return LinearSum(terms, constant)
 
 
-def describe_side(tree: Tree, node: int, is_right: bool, words: Vocabulary) -> Condition:
+def describe_tree(tree: Any, words: Vocabulary) -> str:
+    """Return what a tree does, as a title."""
+    if words.link is None:
+        positive = words.classes[tree.positive_class]
+        return f"Tree {tree.number}: {positive} against all other classes"
+    return f"Tree {tree.number}: {words.link.describe_task(words.classes)}"
+
+
+def describe_side(
+    tree: Tree | BoostedTree, node: int, is_right: bool, words: Vocabulary
+) -> AnyCondition:
     """Return the condition that sends rows to one side of a split."""
+    if isinstance(tree, BoostedTree):
+        return _describe_boosted_side(tree, node, is_right, words)
     feature, weight, *_ = tree.terms(node)
     threshold = float(tree.threshold[node])
     if words.is_raw:
@@ -128,6 +210,37 @@ def describe_side(tree: Tree, node: int, is_right: bool, words: Vocabulary) -> C
     if term.weight < 0:
         comparison = MIRRORED[comparison]
     return Condition((Term(term.feature, 1.0),), comparison, threshold / term.weight)
+
+
+def _describe_boosted_side(
+    tree: BoostedTree, node: int, is_right: bool, words: Vocabulary
+) -> AnyCondition:
+    split = tree.split(node)
+    comparison = ">=" if is_right else "<"
+    if isinstance(split, HyperplaneSplit):
+        return Condition(_list_terms(split, words), comparison, split.threshold)
+    name = words.columns[split.column]
+    if isinstance(split, CategorySplit):
+        return _describe_categories(split, is_right, name, words.codes[split.column])
+    if split.threshold == np.inf:
+        return Presence(name, is_right)
+    or_missing = split.has_gaps and split.missing_left != is_right
+    return Condition((Term(name, 1.0),), comparison, split.threshold, or_missing)
+
+
+def _list_terms(split: HyperplaneSplit, words: Vocabulary) -> tuple[Term, ...]:
+    """Return the terms of a hyperplane, the strongest first."""
+    pairs = zip(split.feature, split.weight, strict=True)
+    return tuple(Term(words.columns[j], float(weight)) for j, weight in pairs)
+
+
+def _describe_categories(
+    split: CategorySplit, is_right: bool, name: str, codes: Sequence[str]
+) -> Membership:
+    """List the side with fewer categories; the other has all others."""
+    lists_left = len(split.left) <= len(split.right)
+    listed = split.left if lists_left else split.right
+    return Membership(name, tuple(codes[k] for k in listed), lists_left != is_right)
 
 
 def format_number(value: float, decimals: int) -> str:
@@ -160,3 +273,9 @@ def format_term(term: Term, decimals: int, *, is_first: bool) -> str:
 def check_decimals(decimals: Any) -> int:
     """Return a valid number of decimals."""
     return lookup.check_number("decimals", decimals, 0, 17)
+
+
+def format_values(values: Any, decimals: int) -> str:
+    """Return what a node adds to each score, as text."""
+    listed = [format_number(float(value), decimals) for value in values]
+    return listed[0] if len(listed) == 1 else f"[{', '.join(listed)}]"

@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from lhtree.estimators.lookup import check_model
+from lhtree.export.boosted import read_boosted
+from lhtree.export.boosted_c import write_boosted
 from lhtree.export.plain import PlainModel, read_model
+from lhtree.export.writing_c import (
+    check_prefix,
+    quote_string,
+    write_numbers,
+    write_table,
+    write_whole,
+)
 from lhtree.files import PathLike, write_atomically
+from lhtree.model.link import is_boosted
 from lhtree.model.prediction import MOST_EXTREME, TIE_WEIGHT
 
 MOST_TERMS = 250_000  # coefficients of a file: about 12 MB of text
-SAFE = re.compile(r"[A-Za-z0-9 _.,:;=+*/()<>-]")  # no quotes, no backslash, no trigraph
 
 PROGRAM = """\
 /* A classifier made by lhtree. C99, no dependencies{library}, no heap.
@@ -196,17 +205,22 @@ CALIBRATION = """\
 
 
 def to_c(model: Any, path: PathLike | None = None, *, prefix: str = "lhtree") -> str:
-    """Write a fitted classifier as one C99 file that needs no library and no heap.
+    """Write a fitted model as one C99 file that needs no library and no heap.
 
     Its functions predict the label and the probabilities of one row, bit for bit as the
     package does (with ``calibration``, which needs ``pow`` of the C library, up to the last
-    digit). It suits single trees and small forests. A row holds the columns of
-    ``column_names_``: for a table with categories, the indicator columns.
+    digit). It suits single trees, small forests and boosted models. A row holds the columns
+    of ``column_names_``: for a table with categories, the indicator columns.
+
+    Of a boosted model the raw scores are the same bit for bit, and so are labels and
+    predicted numbers; probabilities, and predictions that are exponentials, need ``exp`` of
+    the C library and agree up to the last digits. A column of categories holds codes: the
+    function ``lhtree_code`` returns that of a category.
 
     Parameters
     ----------
-    model : LHTClassifier or LHForestClassifier
-        A fitted classifier.
+    model : LHTClassifier, LHForestClassifier, LHBoostClassifier or LHBoostRegressor
+        A fitted model.
     path : str or path-like, optional
         The file to write; an existing one is replaced once the new one is complete.
     prefix : str, default="lhtree"
@@ -226,19 +240,27 @@ def to_c(model: Any, path: PathLike | None = None, *, prefix: str = "lhtree") ->
     >>> "int iris_predict(const double *row);" in text
     True
     """
-    plain = read_model(model)
-    if not isinstance(prefix, str) or not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]{0,40}", prefix):
-        raise ValueError(f"prefix must be a C identifier, got {prefix!r}.")
-    n_terms = len(plain.forest.weight)
-    if n_terms > MOST_TERMS:
-        raise ValueError(
-            f"model has {n_terms} coefficients, more than the {MOST_TERMS} that a C file should "
-            "hold; use a single tree or fewer estimators, keep the trees small, or export to ONNX."
-        )
-    text = _write(plain, prefix)
+    check_model(model)
+    check_prefix(prefix)
+    if is_boosted(model):
+        boosted = read_boosted(model)
+        _check_size(boosted.n_numbers, "numbers")
+        text = write_boosted(boosted, prefix)
+    else:
+        plain = read_model(model)
+        _check_size(len(plain.forest.weight), "coefficients")
+        text = _write(plain, prefix)
     if path is not None:
         write_atomically(path, text)
     return text
+
+
+def _check_size(n_numbers: int, noun: str) -> None:
+    if n_numbers > MOST_TERMS:
+        raise ValueError(
+            f"model has {n_numbers} {noun}, more than the {MOST_TERMS} that a C file should "
+            "hold; use a single tree or fewer estimators, keep the trees small, or export to ONNX."
+        )
 
 
 def _write(plain: PlainModel, prefix: str) -> str:
@@ -266,10 +288,8 @@ def _write(plain: PlainModel, prefix: str) -> str:
 def _list_tables(plain: PlainModel, prefix: str) -> Iterable[str]:
     forest = plain.forest
     names = [str(label) for label in plain.classes.tolist()]
-    yield _write_table(f"const char *const {prefix}_classes", map(quote_string, names))
-    yield _write_table(
-        f"const char *const {prefix}_columns", map(quote_string, plain.column_names)
-    )
+    yield write_table(f"const char *const {prefix}_classes", map(quote_string, names))
+    yield write_table(f"const char *const {prefix}_columns", map(quote_string, plain.column_names))
     integers: dict[str, NDArray[Any]] = {
         "tree_start": forest.tree_start,
         "left": forest.left,
@@ -277,9 +297,7 @@ def _list_tables(plain: PlainModel, prefix: str) -> Iterable[str]:
         "column": forest.list_columns(),
     }
     for name, array in integers.items():
-        yield _write_table(
-            f"const {_choose_type(array)} {prefix}_{name}", map(str, array.tolist())
-        )
+        yield write_whole(f"{prefix}_{name}", array)
     numbers = {
         "weight": forest.weight,
         "center": forest.center,
@@ -290,37 +308,4 @@ def _list_tables(plain: PlainModel, prefix: str) -> Iterable[str]:
         "std": forest.column_std,
     }
     for name, array in numbers.items():
-        yield _write_numbers(f"{prefix}_{name}", array)
-
-
-def _choose_type(array: NDArray[Any]) -> str:
-    """Return the smallest type that holds the numbers: small devices have little memory."""
-    low, high = int(array.min(initial=0)), int(array.max(initial=0))
-    if low >= -127 and high <= 127:
-        return "signed char"
-    if low >= -32767 and high <= 32767:
-        return "short"
-    return "long"
-
-
-def _write_numbers(name: str, array: NDArray[np.float64]) -> str:
-    return _write_table(f"const double {name}", (value.hex() for value in array.tolist()))
-
-
-def _write_table(declaration: str, values: Iterable[str]) -> str:
-    listed = list(values) or ["0"]  # C has no empty arrays
-    lines, line = [], ""
-    for value in listed:
-        if len(line) + len(value) > 96:
-            lines.append(line.rstrip())
-            line = ""
-        line += value + ", "
-    lines.append(line.rstrip(", "))
-    return f"static {declaration}[{len(listed)}] = {{\n  " + "\n  ".join(lines) + "\n};"
-
-
-def quote_string(text: str) -> str:
-    """Return a C string in UTF-8; all but plain characters are octal escapes."""
-    encoded = text.encode("utf-8", "surrogatepass")
-    safe = (chr(byte) if SAFE.fullmatch(chr(byte)) else f"\\{byte:03o}" for byte in encoded)
-    return '"' + "".join(safe) + '"'
+        yield write_numbers(f"{prefix}_{name}", array)

@@ -7,15 +7,20 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from lhtree.estimators.lookup import check_model, check_number, look_up_tree
 from lhtree.explain.wording import (
     Vocabulary,
     check_decimals,
     describe_side,
+    describe_tree,
     format_number,
+    format_values,
     make_vocabulary,
 )
 from lhtree.files import write_atomically
+from lhtree.model.ensemble import BoostedTree
 from lhtree.model.tree import Tree
 
 # Okabe and Ito's colours: colour-blind people can distinguish them.
@@ -37,14 +42,14 @@ def export_graphviz(
     rotate: bool = False,
     node_ids: bool = False,
     decimals: int = 2,
-    units: str = "standardized",
+    units: str | None = None,
     fontname: str = "helvetica",
 ) -> str | None:
     r"""Return the trees of a model in DOT, in the manner of ``sklearn.tree.export_graphviz``.
 
     Parameters
     ----------
-    model : LHTClassifier or LHForestClassifier
+    model : LHTClassifier, LHForestClassifier, LHBoostClassifier or LHBoostRegressor
         A fitted model.
     out_file : str, path or file object, default=None
         Where to write; None returns the text.
@@ -60,7 +65,8 @@ def export_graphviz(
         How many features of a split to write, strongest first; the others are counted.
     filled : bool, default=False
         Whether to colour the nodes by the class of the tree: the larger the value, the
-        stronger the colour.
+        stronger the colour. Nodes of boosted trees have the colour of the score that they
+        change most (for a single score one colour up, another down), the stronger the more.
     rounded : bool, default=False
         Whether to draw rounded corners.
     rotate : bool, default=False
@@ -69,9 +75,9 @@ def export_graphviz(
         Whether to write the number of each node.
     decimals : int, default=2
         Digits after the decimal point.
-    units : {"standardized", "raw"}, default="standardized"
-        Units of weights and thresholds: standardised columns, as in the trees, or the
-        columns as given.
+    units : {"standardized", "raw"}, default=None
+        Units of weights and thresholds: standardised columns, as in the trees (the default
+        for trees and forests), or the columns as given (always so for boosted models).
     fontname : str, default="helvetica"
         Font of all text.
 
@@ -127,11 +133,10 @@ class _Drawing:
     is_filled: bool
     has_ids: bool
 
-    def draw(self, tree: Tree) -> Iterator[str]:
+    def draw(self, tree: Tree | BoostedTree) -> Iterator[str]:
         """Yield the lines of a tree."""
         name = f"tree{tree.number}"
-        positive = self.words.classes[tree.positive_class]
-        title = f"Tree {tree.number}: {positive} against all other classes"
+        title = describe_tree(tree, self.words)
         yield f"subgraph cluster_{name} {{"
         yield f"label={quote(title)} ; color=white ;"
         stack = [(0, 0)]
@@ -148,18 +153,32 @@ class _Drawing:
                 stack += [(left + 1, depth + 1), (left, depth + 1)]
         yield "}"
 
-    def _describe(self, tree: Tree, node: int) -> str:
-        value = float(tree.value[node])
+    def _describe(self, tree: Tree | BoostedTree, node: int) -> str:
         lines = [f"node #{node}"] * self.has_ids
         if tree.left[node] >= 0:
             side = describe_side(tree, node, False, self.words)
             lines.append(side.format(self.decimals, self.n_features))
-        lines.append(f"samples = {tree.n_samples[node]}")
-        lines.append(f"value = {format_number(value, self.decimals)}")
+        if isinstance(tree, BoostedTree):
+            lines.append(f"rows = {tree.fraction[node]:.1%}")
+            value = format_values(tree.value[node], self.decimals)
+        else:
+            lines.append(f"samples = {tree.n_samples[node]}")
+            value = format_number(float(tree.value[node]), self.decimals)
+        lines.append(f"value = {value}")
         label = f"label={quote(chr(10).join(lines))}"
-        if not self.is_filled:
-            return label
-        return f"{label}, fillcolor={quote(_mix(tree.positive_class, value))}"
+        return (
+            f"{label}, fillcolor={quote(_choose_colour(tree, node))}" if self.is_filled else label
+        )
+
+
+def _choose_colour(tree: Tree | BoostedTree, node: int) -> str:
+    if not isinstance(tree, BoostedTree):
+        return _mix(tree.positive_class, float(tree.value[node]))
+    value, size = tree.value[node], np.abs(tree.value)
+    strength = float(size[node].max() / (size.max() or 1.0))
+    if len(value) == 1:
+        return _mix(int(value[0] < 0), strength)
+    return _mix(int(size[node].argmax()), strength)
 
 
 def _mix(positive_class: int, value: float) -> str:

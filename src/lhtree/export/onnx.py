@@ -15,9 +15,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lhtree.arrays import LANES, Ints
+from lhtree.estimators.lookup import check_model
+from lhtree.export import writing_onnx
+from lhtree.export.boosted import read_boosted
+from lhtree.export.boosted_onnx import BoostedWriter
 from lhtree.export.plain import PlainModel, Terms, place_terms, read_model
+from lhtree.export.writing_onnx import add_labels, choose_label_type, normalize, split_blocks
 from lhtree.files import PathLike, write_atomically
 from lhtree.model.forest import Forest
+from lhtree.model.link import is_boosted
 from lhtree.model.prediction import MOST_EXTREME, TIE_WEIGHT
 
 if TYPE_CHECKING:
@@ -28,23 +34,21 @@ if TYPE_CHECKING:
 OPSET = 18  # what the oldest supported onnxruntime knows
 IR_VERSION = 8
 MOST_BYTES = 2**31 - 2**20  # of a file in the format protobuf
-NUMBERS_PER_BLOCK = 2**18  # that a step gathers; bounds the memory, and fits into a cache
-# Types of labels that are not integers, by the kind of their NumPy type.
-LABEL_TYPES = {"U": "STRING", "O": "STRING", "b": "BOOL", "f": "DOUBLE"}
 
 
 def to_onnx(model: Any, path: PathLike | None = None, *, dtype: str = "float64") -> ModelProto:
-    """Write a fitted classifier as an ONNX graph of standard operators.
+    """Write a fitted model as an ONNX graph of standard operators.
 
     The graph computes in double precision and adds up in the same order as the package:
     its labels are those of ``predict``, its probabilities agree to about 1e-15 (to 1e-7
     where they are float32). Missing values are NaN, as in the package. Columns are those
     of ``column_names_``: for a table with categories, give what ``encode_rows`` returns.
+    The raw scores of a boosted model are those of the package bit for bit.
 
     Parameters
     ----------
-    model : LHTClassifier or LHForestClassifier
-        A fitted classifier.
+    model : LHTClassifier, LHForestClassifier, LHBoostClassifier or LHBoostRegressor
+        A fitted model.
     path : str or path-like, optional
         The file to write; an existing one is replaced once the new one is complete.
     dtype : {"float64", "float32"}, default="float64"
@@ -55,7 +59,10 @@ def to_onnx(model: Any, path: PathLike | None = None, *, dtype: str = "float64")
     -------
     onnx.ModelProto
         The graph: input ``X`` of shape (n_rows, n_columns), outputs ``label`` and
-        ``probabilities`` of shapes (n_rows,) and (n_rows, n_classes).
+        ``probabilities`` of shapes (n_rows,) and (n_rows, n_classes). A boosted classifier
+        has the output ``scores``, too, of shape (n_rows, n_scores) and in double precision;
+        a regressor has ``prediction`` of shape (n_rows,), and ``scores`` if the trees add to
+        its logarithm.
 
     Examples
     --------
@@ -67,40 +74,50 @@ def to_onnx(model: Any, path: PathLike | None = None, *, dtype: str = "float64")
     >>> [output.name for output in graph.output]
     ['label', 'probabilities']
     """
-    plain = read_model(model)
+    check_model(model)
     if dtype not in ("float32", "float64"):
         raise ValueError(f"dtype must be 'float32' or 'float64', got {dtype!r}.")
-    proto = _make(plain, dtype)
+    proto = _make(model, dtype)
     if path is not None:
         write_atomically(path, proto.SerializeToString())
     return proto
 
 
-def _make(plain: PlainModel, dtype: str) -> ModelProto:
+def _make(model: Any, dtype: str) -> ModelProto:
     try:
         from onnx import TensorProto, helper
     except ImportError as error:
         raise ImportError("to_onnx needs the package onnx: pip install 'lhtree[onnx]'.") from error
     from lhtree.export.graph import Graph
 
-    tables = _Tables.of(plain)
-    if tables.n_bytes > MOST_BYTES:
+    plain, writer, classes = _choose_writer(model)
+    if writer.tables.n_bytes > MOST_BYTES:
         raise ValueError(
-            f"model takes {tables.n_bytes / 2**30:.1f} GiB, but an ONNX file holds at most 2; use "
-            "fewer estimators, or keep the trees small."
+            f"model takes {writer.tables.n_bytes / 2**30:.1f} GiB, but an ONNX file holds at most "
+            "2; use fewer estimators, or keep the trees small."
         )
     kind = TensorProto.FLOAT if dtype == "float32" else TensorProto.DOUBLE
     graph = Graph()
-    label, probability = _Writer(plain, tables).write(graph, kind)
-    graph.rename(label, "label")
-    graph.rename(probability, "probabilities")
-    label_kind = getattr(TensorProto, LABEL_TYPES.get(plain.classes.dtype.kind, "INT64"))
-    inputs = [helper.make_tensor_value_info("X", kind, ["n_rows", plain.forest.n_features])]
-    outputs = [
-        helper.make_tensor_value_info("label", label_kind, ["n_rows"]),
-        helper.make_tensor_value_info("probabilities", kind, ["n_rows", plain.n_classes]),
-    ]
-    proto = helper.make_graph(graph.nodes, "lhtree", inputs, outputs, graph.constants)
+    outputs = writer.write(graph, kind)
+    for name, value in outputs.items():
+        graph.rename(value, name)
+    label = (
+        TensorProto.INT64 if classes is None else getattr(TensorProto, choose_label_type(classes))
+    )
+    n_classes = 0 if classes is None else len(classes)
+    info: dict[str, tuple[int, list[Any]]] = {
+        "label": (label, ["n_rows"]),
+        "probabilities": (kind, ["n_rows", n_classes]),
+        "scores": (TensorProto.DOUBLE, ["n_rows", getattr(model.forest_, "n_outputs", 0)]),
+        "prediction": (TensorProto.DOUBLE, ["n_rows"]),
+    }
+    proto = helper.make_graph(
+        graph.nodes,
+        "lhtree",
+        [helper.make_tensor_value_info("X", kind, ["n_rows", model.forest_.n_features])],
+        [helper.make_tensor_value_info(name, *info[name]) for name in outputs],
+        graph.constants,
+    )
     return helper.make_model(
         proto,
         producer_name="lhtree",
@@ -108,6 +125,15 @@ def _make(plain: PlainModel, dtype: str) -> ModelProto:
         ir_version=IR_VERSION,
         doc_string="Columns: " + ", ".join(plain.column_names),
     )
+
+
+def _choose_writer(model: Any) -> tuple[Any, Any, Any]:
+    """Return the plain parts of a model, what writes its operators, and its classes."""
+    if is_boosted(model):
+        boosted = read_boosted(model)
+        return boosted, BoostedWriter(boosted), boosted.link.classes
+    plain = read_model(model)
+    return plain, _Writer(plain, _Tables.of(plain)), plain.classes
 
 
 @dataclass(frozen=True)
@@ -163,13 +189,16 @@ class _Writer:
         self.forest: Forest = plain.forest
         self.double, self.int64 = TensorProto.DOUBLE, TensorProto.INT64
         n_numbers = plain.n_trees_per_estimator * tables.split_terms.n_slots
-        self.most_rows = max(64, NUMBERS_PER_BLOCK // max(1, n_numbers))
+        self.most_rows = max(64, writing_onnx.NUMBERS_PER_BLOCK // max(1, n_numbers))
 
-    def write(self, graph: Graph, kind: int) -> tuple[Name, Name]:
-        """Return the label and the probabilities of the rows in X."""
+    def write(self, graph: Graph, kind: int) -> dict[str, Name]:
+        """Return the outputs of the graph by name."""
         rows = graph.add("Cast", "X", to=self.double)
         n_rows = graph.add("Shape", rows, start=0, end=1)
-        blocks, n_blocks = self._split_blocks(graph, self._scale(graph, rows), n_rows)
+        width = self.forest.n_features + -self.forest.n_features % LANES
+        blocks, n_blocks = split_blocks(
+            graph, self._scale(graph, rows), n_rows, width, self.most_rows
+        )
         [scores] = graph.loop(
             n_blocks,
             [],
@@ -178,12 +207,12 @@ class _Writer:
         )
         flat = graph.add("Reshape", scores, graph.integers(-1, self.plain.n_classes))
         score = graph.add("Slice", flat, graph.integers(0), n_rows, graph.integers(0))
-        plain = probability = self._normalize(graph, score)
+        plain = probability = normalize(graph, score)
         if self.plain.is_calibrated:  # which changes no label
-            probability = self._normalize(graph, self._calibrate(graph, score))
+            probability = normalize(graph, self._calibrate(graph, score))
         best = graph.add("ArgMax", plain, axis=1, keepdims=0)
-        label = graph.add("Gather", self._add_labels(graph), best)
-        return label, graph.add("Cast", probability, to=kind)
+        label = graph.add("Gather", add_labels(graph, self.plain.classes), best)
+        return {"label": label, "probabilities": graph.add("Cast", probability, to=kind)}
 
     def _scale(self, graph: Graph, rows: Name) -> Name:
         """Return the standardised rows, padded to whole lanes."""
@@ -198,24 +227,6 @@ class _Writer:
         if n_more == 0:
             return value
         return graph.add("Pad", value, graph.integers(0, 0, 0, n_more))
-
-    def _split_blocks(self, graph: Graph, rows: Name, n_rows: Name) -> tuple[Name, Name]:
-        """Return the rows as equal blocks, padded with rows of zeros, and their number."""
-        one = graph.integers(1)
-
-        def divide_up(a: Name, b: Name) -> Name:
-            return graph.add("Div", graph.add("Sub", graph.add("Add", a, b), one), b)
-
-        n_blocks = graph.add("Max", divide_up(n_rows, graph.integers(self.most_rows)), one)
-        size = graph.add("Max", divide_up(n_rows, n_blocks), one)  # without rows, one of zeros
-        n_more = graph.add("Sub", graph.add("Mul", n_blocks, size), n_rows)
-        zero = graph.integers(0)
-        pads = graph.add("Concat", zero, zero, n_more, zero, axis=0)
-        padded = graph.add("Pad", rows, pads)
-        width = graph.integers(self.forest.n_features + -self.forest.n_features % LANES)
-        shape = graph.add("Concat", n_blocks, size, width, axis=0)
-        blocks = graph.add("Reshape", padded, shape)
-        return blocks, graph.add("Squeeze", n_blocks, zero)
 
     def _score_block(self, graph: Graph, blocks: Name, step: Name) -> Name:
         """Return the scores of one block of rows, before they are normalised."""
@@ -275,17 +286,6 @@ class _Writer:
         score = graph.add("Add", score, graph.constant(offset))
         best = graph.add("ReduceMax", score, graph.integers(1))
         return graph.add("Pow", graph.add("Div", score, best), graph.constant(exponent))
-
-    def _normalize(self, graph: Graph, score: Name) -> Name:
-        total = graph.add("ReduceSum", score, graph.integers(1))
-        return graph.add("Div", score, total)
-
-    def _add_labels(self, graph: Graph) -> Name:
-        classes = self.plain.classes
-        if classes.dtype.kind in "UO":
-            return graph.constant(classes.astype(object), object)
-        kinds = {"b": np.bool_, "f": np.float64}
-        return graph.constant(classes, kinds.get(classes.dtype.kind, np.int64))
 
     def project(self, graph: Graph, terms: Terms, node: Name, values: Name) -> Name:
         """Return the weighted sums of values [n, n_slots], added in the package's order."""

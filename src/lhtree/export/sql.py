@@ -13,25 +13,36 @@ from typing import Any
 import numpy as np
 
 from lhtree.arrays import LANES, Floats, Ints
+from lhtree.data.columns import Columns
+from lhtree.data.reading import name_features
+from lhtree.estimators.lookup import check_model
+from lhtree.export.boosted import read_boosted
+from lhtree.export.boosted_sql import write_boosted
 from lhtree.export.plain import PlainModel, Terms, place_all_terms, read_model
+from lhtree.export.writing_sql import DOUBLE, quote_label, quote_name, quote_number
+from lhtree.model.link import is_boosted
 from lhtree.model.prediction import TIE_WEIGHT
 
 MOST_NUMBERS = 500_000  # constants of a statement: about 10 MB of text
-DOUBLE = "DOUBLE PRECISION"
 
 
 def to_sql(model: Any, table: str | Sequence[str], *, columns: Sequence[str] | None = None) -> str:
     """Return one SELECT statement that predicts the rows of a table.
 
     It is standard SQL with a recursive query, tested in SQLite and DuckDB; it suits single
-    trees and small forests. Its result has the number of each row (``lhtree_row``), the
-    columns of the table, ``label`` and, for each class, ``probability_<label>``. NULL means
-    missing. Rows come in any order.
+    trees, small forests and boosted models. Its result has the number of each row
+    (``lhtree_row``), the columns of the table, ``label`` and, for each class,
+    ``probability_<label>``. NULL means missing. Rows come in any order.
+
+    For a boosted model the trees are nested CASE expressions in materialized queries (SQLite
+    3.35, DuckDB, PostgreSQL 12). The result also has the raw scores, the same bit for bit as
+    in the package: ``score``, or ``score_<label>`` of more than two classes. For numbers it
+    has ``prediction`` alone, or with its logarithm ``score`` if that is what the trees add to.
 
     Parameters
     ----------
-    model : LHTClassifier or LHForestClassifier
-        A fitted classifier.
+    model : LHTClassifier, LHForestClassifier, LHBoostClassifier or LHBoostRegressor
+        A fitted model.
     table : str or sequence of str
         Name of the table; for one in a schema, its parts: ``("schema", "table")``.
     columns : sequence of str, optional
@@ -59,12 +70,17 @@ def to_sql(model: Any, table: str | Sequence[str], *, columns: Sequence[str] | N
     0
     >>> database.close()
     """
-    plain = read_model(model)
-    names = _check_columns(plain, columns)
+    check_model(model)
+    names = _check_columns(model.columns_, name_features(model), columns)
     parts = [table] if isinstance(table, str) else list(table)
     if not parts or not all(isinstance(part, str) and part for part in parts):
         raise ValueError(f"table must be a name or a sequence of names, got {table!r}.")
     source = ".".join(quote_name(part) for part in parts)
+    if is_boosted(model):
+        boosted = read_boosted(model)
+        _check_size(boosted.n_numbers, "numbers")
+        return write_boosted(boosted, source, names)
+    plain = read_model(model)
     queries = [
         f"lhtree_source AS (SELECT ROW_NUMBER() OVER () AS lhtree_row, t.* FROM {source} AS t)",
         _write_values(plain, names),
@@ -74,40 +90,24 @@ def to_sql(model: Any, table: str | Sequence[str], *, columns: Sequence[str] | N
     return "WITH RECURSIVE\n" + ",\n".join(queries) + "\n" + _write_result(plain)
 
 
-def _check_columns(plain: PlainModel, columns: Sequence[str] | None) -> Sequence[str]:
-    names = plain.feature_names if columns is None else list(columns)
-    if len(names) != plain.columns.n_features:
+def _check_columns(
+    columns: Columns, feature_names: Sequence[str], given: Sequence[str] | None
+) -> Sequence[str]:
+    names = feature_names if given is None else list(given)
+    if len(names) != columns.n_features:
         raise ValueError(
-            f"columns must name the {plain.columns.n_features} columns of the model, got "
-            f"{len(names)}."
+            f"columns must name the {columns.n_features} columns of the model, got {len(names)}."
         )
     return names
 
 
-def quote_name(name: Any) -> str:
-    """Return an identifier in quotes."""
-    if not isinstance(name, str) or "\0" in name:
-        raise ValueError(f"{name!r} is not a name of a column or table.")
-    return '"' + name.replace('"', '""') + '"'
-
-
-def quote_label(label: Any) -> str:
-    """Return a label as a constant."""
-    if isinstance(label, str):
-        if "\0" in label:
-            raise ValueError(
-                f"The label {label!r} has a null character, which SQL cannot hold; rename it."
-            )
-        return "'" + label.replace("'", "''") + "'"
-    if isinstance(label, bool):
-        return "TRUE" if label else "FALSE"
-    return quote_number(label) if isinstance(label, float) else str(label)
-
-
-def quote_number(value: float) -> str:
-    """Return a double; without an exponent a database may read a decimal."""
-    text = repr(float(value))
-    return text if "e" in text else text + "e0"
+def _check_size(n_numbers: int, noun: str) -> None:
+    if n_numbers > MOST_NUMBERS:
+        raise ValueError(
+            f"model has {n_numbers} {noun}, more than the {MOST_NUMBERS} that one statement "
+            "can hold; use a single tree or fewer estimators, keep the trees small, or export to "
+            "ONNX."
+        )
 
 
 def _join_sums(terms: Sequence[str]) -> str:
@@ -164,13 +164,7 @@ def _write_walk(plain: PlainModel) -> Iterator[str]:
     m = forest.n_features
     split, leaf = np.flatnonzero(forest.left >= 0), np.flatnonzero(forest.left < 0)
     has_lines = bool(np.diff(forest.start)[leaf].any())
-    n_numbers = 2 * m * (len(split) + has_lines * len(leaf))
-    if n_numbers > MOST_NUMBERS:
-        raise ValueError(
-            f"model has {n_numbers} coefficients, more than the {MOST_NUMBERS} that one statement "
-            "can hold; use a single tree or fewer estimators, keep the trees small, or export to "
-            "ONNX."
-        )
+    _check_size(2 * m * (len(split) + has_lines * len(leaf)), "coefficients")
     columns = ", ".join([f"w{j}" for j in range(m)] + [f"c{j}" for j in range(m)])
     if len(split):
         rows = _list_rows(

@@ -11,9 +11,12 @@ from lhtree.explain.wording import (
     check_decimals,
     describe_node,
     describe_side,
+    describe_tree,
     format_number,
+    format_values,
     make_vocabulary,
 )
+from lhtree.model.ensemble import BoostedTree
 from lhtree.model.tree import Tree
 
 
@@ -27,14 +30,14 @@ def export_text(
     n_features: int = 5,
     spacing: int = 3,
     decimals: int = 2,
-    units: str = "standardized",
+    units: str | None = None,
     show_weights: bool = False,
 ) -> str:
     """Return the trees of a model as text, in the manner of ``sklearn.tree.export_text``.
 
     Parameters
     ----------
-    model : LHTClassifier or LHForestClassifier
+    model : LHTClassifier, LHForestClassifier, LHBoostClassifier or LHBoostRegressor
         A fitted model.
     tree : int, default=None
         Position in ``trees_`` of the only tree to write; None writes all.
@@ -50,17 +53,19 @@ def export_text(
         Width of an edge.
     decimals : int, default=2
         Digits after the decimal point.
-    units : {"standardized", "raw"}, default="standardized"
-        Units of weights and thresholds: standardised columns, as in the trees, or the
-        columns as given.
+    units : {"standardized", "raw"}, default=None
+        Units of weights and thresholds: standardised columns, as in the trees (the default
+        for trees and forests), or the columns as given (always so for boosted models).
     show_weights : bool, default=False
-        Whether to write the weighted number of training rows of each leaf.
+        Whether to write the weighted number of training rows of each leaf; of a boosted tree
+        their fraction.
 
     Returns
     -------
     str
         One paragraph per tree. A leaf shows its value, the fraction of the tree's class among
-        its training rows after shrinkage, and its membership if that is not constant.
+        its training rows after shrinkage, and its membership if that is not constant. The
+        value of a leaf of a boosted tree is what it adds to the raw score, or to each of them.
 
     Examples
     --------
@@ -106,10 +111,9 @@ class _Writer:
         self.decimals, self.shows_weights = decimals, shows_weights
         self.branch, self.trunk = "|" + "-" * spacing + " ", "|" + " " * spacing
 
-    def write(self, tree: Tree) -> list[str]:
+    def write(self, tree: Tree | BoostedTree) -> list[str]:
         """Return the lines of a tree, without recursion: it may be deep."""
-        name = self.words.classes[tree.positive_class]
-        lines = [f"Tree {tree.number}: {name} against all other classes"]
+        lines = [describe_tree(tree, self.words)]
         stack = [(0, 0, "")]
         while stack:
             node, depth, condition = stack.pop()
@@ -128,7 +132,11 @@ class _Writer:
                     stack.append((left + is_right, depth + 1, words))
         return lines
 
-    def _describe_leaf(self, tree: Tree, node: int) -> str:
+    def _describe_leaf(self, tree: Tree | BoostedTree, node: int) -> str:
+        if isinstance(tree, BoostedTree):
+            value = format_values(tree.value[node], self.decimals)
+            weight = f", fraction of rows: {tree.fraction[node]:.3g}"
+            return f"value: {value}{weight * self.shows_weights}"
         text = f"value: {format_number(float(tree.value[node]), self.decimals)}"
         form = describe_node(tree, node, self.words)
         if form.terms:
@@ -138,7 +146,7 @@ class _Writer:
         return text
 
 
-def _compute_height(tree: Tree, node: int) -> int:
+def _compute_height(tree: Tree | BoostedTree, node: int) -> int:
     """Return the number of splits on the longest path below a node."""
     height, level = 0, [node]
     while True:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
+from functools import cached_property
 from operator import index
 from typing import Any
 
@@ -19,6 +20,15 @@ from lhtree import _core
 from lhtree.arrays import Arrays, Floats, Ints
 from lhtree.data.sparse import split_blocks
 from lhtree.model import ensemble_packing
+from lhtree.model.ensemble_splits import (
+    HYPERPLANE,
+    CategorySplit,
+    HyperplaneSplit,
+    NodeIndex,
+    NumberSplit,
+    average_leaves,
+    describe_split,
+)
 from lhtree.model.ensemble_validation import check_ensemble
 from lhtree.model.tree import compute_depth
 
@@ -201,6 +211,16 @@ class Ensemble:
             )
         return _core.find_leaves(X, self, self.columns, self._prepared, n_threads)  # type: ignore[attr-defined]
 
+    @cached_property
+    def index(self) -> NodeIndex:
+        """What each node is, and where its numbers are."""
+        return NodeIndex.of(self)
+
+    @cached_property
+    def node_value(self) -> Ints:
+        """Mean of the leaves below each node, as integers: one column per output."""
+        return average_leaves(self)
+
     def compute_parents(self) -> Ints:
         """Return the parent of every node, counted over all trees; -1 for a root."""
         parent = np.full(len(self.left), -1, dtype=np.int64)
@@ -255,14 +275,15 @@ class BoostedTree:
     number: int
 
     def __repr__(self) -> str:
-        depth = int(self.ensemble.compute_depth()[self._nodes].max())
+        kind = self.ensemble.index.kind[self.nodes]
         return (
-            f"BoostedTree(n_nodes={self.n_nodes}, n_leaves={self.n_leaves}, depth={depth}, "
-            f"n_hyperplanes={int(np.count_nonzero((self.left >= 0) & (self.column < 0)))})"
+            f"BoostedTree(n_nodes={self.n_nodes}, n_leaves={self.n_leaves}, depth={self.depth}, "
+            f"n_hyperplanes={int(np.count_nonzero(kind == HYPERPLANE))})"
         )
 
     @property
-    def _nodes(self) -> slice:
+    def nodes(self) -> slice:
+        """Positions of the tree's nodes among those of all trees."""
         return slice(*self.ensemble.tree_start[self.number : self.number + 2].tolist())
 
     @property
@@ -276,43 +297,55 @@ class BoostedTree:
         return int(np.count_nonzero(self.left < 0))
 
     @property
+    def depth(self) -> int:
+        """Number of splits on the longest path."""
+        return int(self.compute_depth().max())
+
+    @property
     def left(self) -> NDArray[np.int32]:
         """Left child of each node, -1 for a leaf; the right child follows."""
-        return self.ensemble.left[self._nodes]
+        return self.ensemble.left[self.nodes]
 
     @property
     def column(self) -> NDArray[np.int32]:
         """Column of each split by a single column, else -1."""
-        return self.ensemble.column[self._nodes]
+        return self.ensemble.column[self.nodes]
+
+    @property
+    def first_node(self) -> int:
+        """Position of the root among the nodes of all trees."""
+        return int(self.nodes.start)
+
+    @property
+    def node_value(self) -> Ints:
+        """What each leaf adds to the scores, and each split on average, as integers."""
+        return self.ensemble.node_value[self.nodes]
+
+    @property
+    def fraction(self) -> Floats:
+        """Fraction of the weight of the tree's training rows that each node has."""
+        weight = self.ensemble.weight[self.nodes]
+        fraction: Floats = weight / weight[0]
+        return fraction
 
     @property
     def value(self) -> Floats:
-        """What each node adds to the raw scores, one column per output; splits add nothing."""
-        first = (self._nodes.start + self.number) // 2  # leaves of the trees before
-        of_leaves = self.ensemble.value[first : first + self.n_leaves].astype(np.float64)
-        value = np.zeros((self.n_nodes, self.ensemble.n_outputs))
-        value[self.left < 0] = np.ldexp(of_leaves, -self.ensemble.power)
+        """What each leaf adds to the raw scores, and each split on average over its rows."""
+        value: Floats = np.ldexp(self.node_value.astype(np.float64), -self.ensemble.power)
         return value
 
-    def hyperplane(self, node: int) -> tuple[Ints, Floats, float]:
-        """Return columns, weights and threshold of a split that is a hyperplane, in raw units.
+    def compute_depth(self) -> Ints:
+        """Return the depth of every node; the root has depth 0."""
+        return compute_depth(self.left, np.zeros(1, dtype=np.int64))
 
-        A row goes left if the sum of weights times values is below the threshold (up to the
-        rounding of values to their grids).
+    def split(self, node: int) -> NumberSplit | CategorySplit | HyperplaneSplit:
+        """Return a split in the units of the data.
 
         Parameters
         ----------
         node : int
-            A node whose ``left`` is not -1 and whose ``column`` is -1.
+            A node whose ``left`` is not -1.
         """
-        if not 0 <= node < self.n_nodes or self.left[node] < 0 or self.column[node] >= 0:
-            raise ValueError(f"node={node!r} is not a split by a hyperplane.")
-        ensemble, start = self.ensemble, self._nodes.start
-        is_plane = (ensemble.left[: start + node] >= 0) & (ensemble.column[: start + node] < 0)
-        plane = int(np.count_nonzero(is_plane))
-        terms = slice(*ensemble.term_start[plane : plane + 2].tolist())
-        feature = ensemble.feature[terms].astype(np.int64)
-        weight = ensemble.coefficient[terms].astype(np.float64)
-        columns = ensemble.columns
-        cut = float(ensemble.cut[plane]) + float(weight @ columns.origin[feature])
-        return feature, np.ldexp(weight, columns.power[feature]), cut
+        if not 0 <= node < self.n_nodes or self.left[node] < 0:
+            raise ValueError(f"node={node!r} is not a split.")
+        return describe_split(self.ensemble, self.first_node + int(node))

@@ -58,7 +58,7 @@ def plot_importances(
     >>> ax.get_yticklabels()[0].get_text()
     'proline'
     """
-    lookup.check_model(model)
+    lookup.check_is_forest(model)
     if class_label is None:
         importance, whose = model.feature_importances_, "all trees"
     else:
@@ -120,7 +120,7 @@ def plot_contributions(
     >>> ax.get_title()
     'Why class 0: vote 1.000'
     """
-    lookup.check_model(model)
+    lookup.check_is_forest(model)
     X = arguments.read_row(x)
     explained = explain_rows(model, X)
     label = model.predict(X)[0] if class_label is None else class_label

@@ -69,7 +69,7 @@ def plot_boundary(
     >>> ax.get_xlabel(), ax.get_ylabel()
     ('alcohol', 'flavanoids')
     """
-    lookup.check_model(model)
+    lookup.check_is_forest(model)
     if model.forest_.n_features != 2 or model.n_features_in_ != 2:
         raise ValueError(
             "plot_boundary needs a model of two numeric columns, but this one has "

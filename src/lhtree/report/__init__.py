@@ -78,7 +78,7 @@ def write_report(
     ...     path.name, path.stat().st_size < 5_000_000
     ('wine.html', True)
     """
-    lookup.check_model(model)
+    lookup.check_is_forest(model)
     max_trees = lookup.check_number("max_trees", max_trees, 1, np.iinfo(np.int64).max)
     max_rows = lookup.check_number("max_rows", max_rows, 1, np.iinfo(np.int64).max)
     if title is not None and not isinstance(title, str):

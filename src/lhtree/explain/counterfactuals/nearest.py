@@ -168,7 +168,7 @@ def can_be_proven(model: Any) -> bool:
     bool
         True for one tree per class, where votes are piecewise linear in few cells.
     """
-    lookup.check_model(model)
+    lookup.check_is_forest(model)
     return bool(model.n_estimators_ == 1 and not model.voting_.by_margin)
 
 

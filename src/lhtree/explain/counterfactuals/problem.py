@@ -86,7 +86,7 @@ def state_problem(
     integers: Iterable[Any] | None,
 ) -> Problem:
     """Check the arguments of :func:`lhtree.explain.nearest_counterfactual`."""
-    lookup.check_model(model)
+    lookup.check_is_forest(model)
     given = arguments.read_row(x)
     if isinstance(given, np.ndarray) and given.dtype.kind in "biuf":
         given = given.astype(np.float64)

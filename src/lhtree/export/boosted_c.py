@@ -1,0 +1,345 @@
+"""A boosted model as one C99 file, for small devices."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lhtree.export.boosted import PlainBoosted, UsedColumns
+from lhtree.export.writing_c import quote_string, write_numbers, write_table, write_whole
+from lhtree.model.ensemble_splits import CATEGORY, HYPERPLANE, LEAF, NUMBER
+from lhtree.model.link import CERTAIN, LOG, LOGIT, SOFTMAX
+
+HEAD = """\
+/* A boosted model made by lhtree. C99, no dependencies{library}, no heap.
+ *
+{api} *
+ * A row holds {prefix}_n_columns numbers, NaN where a value is missing; a column of categories
+ * holds codes. Compile without fused multiply-add (-ffp-contract=off) and without -ffast-math:
+ * then scores are those of the package bit for bit.
+ */
+{include}
+enum {{
+{sizes}
+}};
+
+{declarations}
+
+{tables}
+"""
+
+FLOOR = """
+/* The largest integer up to x; doubles beyond 2**52 are integers. */
+static double {prefix}_floor(double x) {{
+  double whole;
+  if (!(x > -4503599627370496.0 && x < 4503599627370496.0)) return x;
+  whole = (double)(int64_t)x;
+  return whole > x ? whole - 1.0 : whole;
+}}
+"""
+
+PLACE = """
+/* The value of used column k on its grid; `fill` if it is missing. */
+static int64_t {prefix}_place(const double *row, int k, int64_t fill) {{
+  const double x = row[{prefix}_used[k]];
+  const double z = {prefix}_floor(x * {prefix}_first[k] * {prefix}_second[k] + 0.5)
+    - {prefix}_origin[k];
+  if (x != x) return fill;
+  if (z < (double){prefix}_low[k]) return {prefix}_low[k];
+  if (z > (double){prefix}_high[k]) return {prefix}_high[k];
+  return (int64_t)z;
+}}
+
+static int {prefix}_is_below(const double *row, long plane) {{
+  int64_t sum = 0;
+  long k;
+  for (k = {prefix}_term_start[plane]; k < {prefix}_term_start[plane + 1]; ++k)
+    sum += {prefix}_coefficient[k] * {prefix}_place(row, {prefix}_term[k], {prefix}_fill[k]);
+  return sum < {prefix}_cut[plane];
+}}
+"""
+
+CODES = """
+static int {prefix}_has_code(double x, int n_codes, long split) {{
+  const int is_known = x >= 0.0 && x < n_codes && {prefix}_floor(x) == x;
+  const int code = is_known ? (int)x : n_codes;
+  return {prefix}_codes[{code_bytes} * split + code / 8] >> code % 8 & 1;
+}}
+"""
+
+WALK = """
+static int {prefix}_goes_left(const double *row, long node) {{
+  const long at = {prefix}_position[node];
+  switch ({prefix}_kind[node]) {{
+{cases}
+  }}
+  return 1;
+}}
+
+void {prefix}_score(const double *row, double *score) {{
+  int64_t sum[{prefix}_n_scores];
+  long tree;
+  int k;
+  for (k = 0; k < {prefix}_n_scores; ++k) sum[k] = {prefix}_base[k];
+  for (tree = 0; tree < {prefix}_n_trees; ++tree) {{
+    const long root = {prefix}_tree_start[tree];
+    long node = root;
+    while ({prefix}_left[node] >= 0)
+      node = root + {prefix}_left[node] + !{prefix}_goes_left(row, node);
+    for (k = 0; k < {prefix}_n_scores; ++k)
+      sum[k] += {prefix}_value[{prefix}_n_scores * {prefix}_position[node] + k];
+  }}
+  for (k = 0; k < {prefix}_n_scores; ++k)
+    score[k] = ((double)sum[k] + {origin}) * {scale_1} * {scale_2};
+}}
+"""
+
+CASES = {
+    NUMBER: """\
+    case 1: {
+      const double x = row[PREFIX_column[node]];
+      return x != x ? PREFIX_missing_left[node] : x < PREFIX_threshold[at];
+    }""",
+    CATEGORY: """\
+    case 2: {
+      const int column = PREFIX_column[node];
+      return PREFIX_has_code(row[column], PREFIX_n_codes[column], at);
+    }""",
+    HYPERPLANE: """\
+    case 3:
+      return PREFIX_is_below(row, at);""",
+}
+
+NUMBERS = """
+double {prefix}_predict(const double *row) {{
+  double score[1];
+  {prefix}_score(row, score);
+  return {prediction};
+}}
+"""
+
+CLASSES = """
+int {prefix}_predict(const double *row) {{
+  double score[{prefix}_n_scores];
+  int best = 0{counter};
+  {prefix}_score(row, score);
+{choice}
+  return best;
+}}
+
+void {prefix}_predict_proba(const double *row, double *probability) {{
+{probability}}}
+
+const char *{prefix}_class_name(int number) {{ return {prefix}_classes[number]; }}
+"""
+
+CHOICES = {
+    CERTAIN: "",
+    LOGIT: "  best = score[0] > 0.0;",
+    SOFTMAX: """\
+  for (k = 1; k < PREFIX_n_classes; ++k)
+    if (score[k] > score[best]) best = k;""",
+}
+
+PROBABILITIES = {
+    CERTAIN: """\
+  (void)row;
+  probability[0] = 1.0;
+""",
+    LOGIT: """\
+  double score[1];
+  PREFIX_score(row, score);
+  probability[1] = 1.0 / (1.0 + exp(-score[0]));
+  probability[0] = 1.0 - probability[1];
+""",
+    SOFTMAX: """\
+  double largest, total = 0.0;
+  int k;
+  PREFIX_score(row, probability);
+  largest = probability[0];
+  for (k = 1; k < PREFIX_n_classes; ++k)
+    if (probability[k] > largest) largest = probability[k];
+  for (k = 0; k < PREFIX_n_classes; ++k) {
+    probability[k] = exp(probability[k] - largest);
+    total += probability[k];
+  }
+  for (k = 0; k < PREFIX_n_classes; ++k) probability[k] /= total;
+""",
+}
+
+NAMES = """
+const char *{prefix}_column_name(int number) {{ return {prefix}_columns[number]; }}
+"""
+
+CATEGORY_NAMES = """
+static int {prefix}_equals(const char *a, const char *b) {{
+  while (*a && *a == *b) ++a, ++b;
+  return *a == *b;
+}}
+
+double {prefix}_code(int column, const char *category) {{
+  int k;
+  for (k = 0; k < {n_categories}; ++k)
+    if ({prefix}_category_column[k] == column && {prefix}_equals({prefix}_category[k], category))
+      return {prefix}_category_code[k];
+  return NAN;
+}}
+"""
+
+API_CLASSES = """\
+ *   int {prefix}_predict(const double *row);
+ *       number of the most probable class of a row, the first of equal ones
+ *   void {prefix}_predict_proba(const double *row, double *probability);
+ *       probabilities of the {prefix}_n_classes classes
+ *   void {prefix}_score(const double *row, double *score);
+ *       the {prefix}_n_scores raw scores
+ *   const char *{prefix}_class_name(int number);
+ *   const char *{prefix}_column_name(int number);
+"""
+API_NUMBERS = """\
+ *   double {prefix}_predict(const double *row);
+ *       the predicted number of a row
+ *   void {prefix}_score(const double *row, double *score);
+ *       the {prefix}_n_scores raw scores
+ *   const char *{prefix}_column_name(int number);
+"""
+API_CODES = """\
+ *   double {prefix}_code(int column, const char *category);
+ *       code of a category in UTF-8; NaN if it is unknown
+"""
+
+
+def write_boosted(plain: PlainBoosted, prefix: str) -> str:
+    """Return the text of the file."""
+    kinds = set(plain.ensemble.index.kind.tolist())
+    parts = [_write_head(plain, prefix)]
+    if kinds & {HYPERPLANE, CATEGORY}:
+        parts.append(FLOOR.format(prefix=prefix))
+    if HYPERPLANE in kinds:
+        parts.append(PLACE.format(prefix=prefix))
+    if CATEGORY in kinds:
+        parts.append(CODES.format(prefix=prefix, code_bytes=_count_code_bytes(plain)))
+    cases = [CASES[kind].replace("PREFIX", prefix) for kind in sorted(kinds - {LEAF})]
+    first, second = (factor.hex() for factor in plain.scale)
+    parts.append(
+        WALK.format(
+            prefix=prefix,
+            cases="\n".join(cases) or "    default: (void)row, (void)at;",
+            origin=plain.ensemble.origin.hex(),
+            scale_1=first,
+            scale_2=second,
+        )
+    )
+    parts.append(_write_predictions(plain, prefix))
+    parts.append(NAMES.format(prefix=prefix))
+    if plain.columns.categories:
+        n_categories = len(_list_categories(plain))
+        parts.append(CATEGORY_NAMES.format(prefix=prefix, n_categories=n_categories))
+    return "".join(parts)
+
+
+def _write_head(plain: PlainBoosted, prefix: str) -> str:
+    has_codes = bool(plain.columns.categories)
+    has_infinity = bool(np.isinf(plain.ensemble.threshold).any())
+    uses_math = plain.needs_exp or has_codes or has_infinity
+    api = API_CLASSES if plain.link.is_of_classes else API_NUMBERS
+    api = (api + API_CODES * has_codes).format(prefix=prefix)
+    declared = [line[5:] for line in api.splitlines() if line.endswith(";")]
+    ensemble = plain.ensemble
+    sizes = {
+        "n_columns": ensemble.n_features,
+        "n_scores": ensemble.n_outputs,
+        "n_trees": len(ensemble),
+    }
+    if plain.link.classes is not None:
+        sizes["n_classes"] = len(plain.link.classes)
+    return HEAD.format(
+        prefix=prefix,
+        library=" but the C library's exp" if plain.needs_exp else "",
+        api=api,
+        include="#include <math.h>\n" * uses_math + "#include <stdint.h>\n",
+        sizes=",\n".join(f"  {prefix}_{name} = {size}" for name, size in sizes.items()),
+        declarations="\n".join(declared),
+        tables="\n".join(_list_tables(plain, prefix)),
+    )
+
+
+def _write_predictions(plain: PlainBoosted, prefix: str) -> str:
+    link = plain.link.name
+    if plain.link.classes is None:
+        prediction = "exp(score[0])" if link == LOG else "score[0]"
+        return NUMBERS.format(prefix=prefix, prediction=prediction)
+    return CLASSES.format(
+        prefix=prefix,
+        counter=", k" if link == SOFTMAX else "",
+        choice=CHOICES[link].replace("PREFIX", prefix),
+        probability=PROBABILITIES[link].replace("PREFIX", prefix),
+    )
+
+
+def _list_tables(plain: PlainBoosted, prefix: str) -> Iterator[str]:
+    ensemble = plain.ensemble
+    kinds = set(ensemble.index.kind.tolist())
+    if plain.link.classes is not None:
+        names = [quote_string(str(label)) for label in plain.link.classes.tolist()]
+        yield write_table(f"const char *const {prefix}_classes", names)
+    columns = map(quote_string, plain.column_names)
+    yield write_table(f"const char *const {prefix}_columns", columns)
+    whole: dict[str, NDArray[Any]] = {
+        "base": ensemble.base,
+        "tree_start": ensemble.tree_start,
+        "left": ensemble.left,
+        "kind": ensemble.index.kind,
+        "position": ensemble.index.position,
+        "value": ensemble.value.ravel(),
+    }
+    if kinds & {NUMBER, CATEGORY}:
+        whole["column"] = ensemble.column
+    if NUMBER in kinds:
+        whole["missing_left"] = ensemble.missing_left
+        yield write_numbers(f"{prefix}_threshold", ensemble.threshold)
+    if CATEGORY in kinds:
+        whole["n_codes"] = ensemble.columns.n_codes
+        n_bytes = _count_code_bytes(plain)
+        codes = ensemble.codes.view(np.uint8).reshape(-1, 32)[:, :n_bytes].ravel()
+        yield write_table(f"const unsigned char {prefix}_codes", map(str, codes.tolist()))
+    if HYPERPLANE in kinds:
+        used = UsedColumns.of(ensemble)
+        for name in ("first", "second", "origin"):
+            yield write_numbers(f"{prefix}_{name}", getattr(used, name))
+        whole |= {
+            "used": used.column,
+            "low": used.low,
+            "high": used.high,
+            "term_start": ensemble.term_start,
+            "term": used.position,
+            "coefficient": ensemble.coefficient,
+            "fill": ensemble.fill,
+            "cut": ensemble.cut,
+        }
+    for name, array in whole.items():
+        yield write_whole(f"{prefix}_{name}", array)
+    if plain.columns.categories:
+        column, code, text = zip(*_list_categories(plain), strict=True)
+        yield write_whole(f"{prefix}_category_column", np.array(column))
+        yield write_whole(f"{prefix}_category_code", np.array(code))
+        yield write_table(f"const char *const {prefix}_category", map(quote_string, text))
+
+
+def _count_code_bytes(plain: PlainBoosted) -> int:
+    """Return how many bytes hold the codes of any column, and that of missing ones."""
+    return int(plain.ensemble.columns.n_codes.max()) // 8 + 1
+
+
+def _list_categories(plain: PlainBoosted) -> list[tuple[int, int, str]]:
+    """Return column, code and text of all categories."""
+    source = plain.columns.list_sources().tolist()
+    listed = [
+        (source.index(category.feature), code, str(value))
+        for category in plain.columns.categories
+        for value, code in category.list_slots().items()
+    ]
+    return listed or [(-1, 0, "")]

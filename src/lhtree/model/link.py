@@ -1,0 +1,72 @@
+"""What the raw scores of a boosted model mean."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lhtree.arrays import Floats
+from lhtree.model.ensemble import Ensemble
+
+IDENTITY, LOG, LOGIT, SOFTMAX, CERTAIN = "identity", "log", "logit", "softmax", "certain"
+LOG_LOSSES = ("poisson", "gamma")  # whose scores are logarithms of the prediction
+
+
+@dataclass(frozen=True, eq=False)
+class Link:
+    """How the raw scores of a boosted model become its predictions.
+
+    Parameters
+    ----------
+    name : str
+        "identity" and "log" for numbers, "logit" for two classes, "softmax" for more,
+        "certain" for a single class.
+    classes : ndarray of shape (n_classes,), or None
+        Class labels; None for numbers.
+    """
+
+    name: str
+    classes: NDArray[Any] | None = None
+
+    @property
+    def is_of_classes(self) -> bool:
+        """Whether the model predicts classes."""
+        return self.classes is not None
+
+    def name_score(self, output: int = 0) -> str:
+        """Return in words what a score is."""
+        if self.classes is None:
+            return "prediction" if self.name == IDENTITY else "log of the prediction"
+        if self.name == LOGIT:
+            return f"log-odds of {self.classes[1]}"
+        return f"score of {self.classes[output]}"
+
+    def describe_task(self, class_names: Sequence[str]) -> str:
+        """Return in words what a tree does."""
+        if self.name == SOFTMAX:
+            return f"adds to the scores of {len(class_names)} classes"
+        if self.name == LOGIT:
+            return f"adds to the log-odds of {class_names[1]}"
+        return f"adds to the {self.name_score()}"
+
+    def predict_numbers(self, score: Floats) -> Floats:
+        """Return the predicted numbers of raw scores."""
+        return score if self.name == IDENTITY else np.exp(score)
+
+
+def read_link(model: Any) -> Link:
+    """Return the link of a fitted boosted model: the only place that asks for its loss."""
+    classes = getattr(model, "classes_", None)
+    if classes is None:
+        return Link(LOG if model.loss in LOG_LOSSES else IDENTITY)
+    kinds = {1: CERTAIN, 2: LOGIT}
+    return Link(kinds.get(len(classes), SOFTMAX), classes)
+
+
+def is_boosted(model: Any) -> bool:
+    """Return whether a fitted model consists of boosted trees."""
+    return isinstance(getattr(model, "forest_", None), Ensemble)
