@@ -13,6 +13,13 @@ REGRESSORS = {
     "hyperplanes": LHBoostRegressor(random_state=0, n_estimators=5, n_hyperplanes=7, max_terms=4),
     "deep": LHBoostRegressor(random_state=0, n_estimators=2, max_leaf_nodes=90),
     "stumps": LHBoostRegressor(random_state=0, n_estimators=9, max_depth=1),
+    "absolute error": LHBoostRegressor("absolute_error", random_state=0, n_estimators=7),
+    "a quantile": LHBoostRegressor("quantile", quantile=0.9, random_state=0, n_estimators=7),
+    "quantiles": LHBoostRegressor(
+        "quantile", quantile=[0.4, 0.5, 0.6], random_state=0, n_estimators=9, learning_rate=1.0
+    ),
+    "poisson": LHBoostRegressor("poisson", random_state=0, n_estimators=7),
+    "gamma": LHBoostRegressor("gamma", random_state=0, n_estimators=7),
     "no tree": LHBoostRegressor(random_state=0, n_estimators=1, min_samples_leaf=10_000),
 }
 CLASSIFIERS = {
@@ -38,6 +45,14 @@ def make_frame(n_rows=400, seed=0):
     return frame, y
 
 
+def to_targets(name, y):
+    """Return numbers that the loss of a regressor may have as targets."""
+    loss = REGRESSORS[name].loss
+    if loss == "poisson":
+        return np.floor(np.exp(y / 3))
+    return np.exp(y / 3) if loss == "gamma" else y
+
+
 def fit_boosted(name, *, has_categories=True, labels=None):
     """Return a fitted model, and rows to predict, some of them unlike those of training."""
     frame, y = make_frame()
@@ -53,7 +68,7 @@ def fit_boosted(name, *, has_categories=True, labels=None):
         new.loc[5, "color"] = "unheard of"
         new.loc[6, "color"] = None
     if name in REGRESSORS:
-        return clone(REGRESSORS[name]).fit(frame, y), new
+        return clone(REGRESSORS[name]).fit(frame, to_targets(name, y)), new
     model, n_classes = CLASSIFIERS[name]
     code = np.searchsorted(np.quantile(y, np.linspace(0, 1, n_classes + 1)[1:-1]), y)
     return clone(model).fit(frame, code if labels is None else np.asarray(labels)[code]), new

@@ -29,6 +29,8 @@ MODELS = {
     "stopped early": LHBoostClassifier(n_estimators=40, early_stopping=True, random_state=0),
     "weighted": LHBoostClassifier(n_estimators=9, class_weight={0: 0.3, 1: 2.0}),
     "many hyperplanes": LHBoostRegressor(n_estimators=5, n_hyperplanes=7, max_terms=6),
+    "gamma": LHBoostRegressor("gamma", n_estimators=5),
+    "quantiles": LHBoostRegressor("quantile", quantile=[0.2, 0.7], n_estimators=5),
     "stumps": LHBoostClassifier(n_estimators=9, max_depth=1),
 }
 
@@ -52,6 +54,8 @@ def rows():
 def fit(model, X, y):
     """Fit a clone, on classes if it is a classifier."""
     model = clone(model)
+    if model.loss == "gamma":
+        return model.fit(X, np.exp(y))
     return model.fit(X, np.where(y > 1, 1, 0) if hasattr(model, "predict_proba") else y)
 
 
@@ -222,7 +226,8 @@ def test_arrays_have_the_narrowest_types(rows, path):
     assert description["class"] == "LHBoostRegressor"
     assert description["format"] == 2
     assert description["version"] == lhtree.__version__
-    assert {"power", "origin", "n_iter_", "n_features_in_"} == set(description["fitted"])
+    fitted = {"power", "origin", "n_iter_", "n_features_in_", "_loss", "_quantile"}
+    assert fitted == set(description["fitted"])
 
 
 @pytest.mark.parametrize(("n_hyperplanes", "most"), [(0, 60_000), (1, 100_000)])

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from lhtree.export.boosted import PlainBoosted, UsedColumns
 from lhtree.export.writing_c import quote_string, write_numbers, write_table, write_whole
 from lhtree.model.ensemble_splits import CATEGORY, HYPERPLANE, LEAF, NUMBER
-from lhtree.model.link import CERTAIN, LOG, LOGIT, SOFTMAX
+from lhtree.model.link import CERTAIN, LOG, LOGIT, SOFTMAX, SORTED
 
 HEAD = """\
 /* A boosted model made by lhtree. C99, no dependencies{library}, no heap.
@@ -121,6 +121,19 @@ double {prefix}_predict(const double *row) {{
 }}
 """
 
+QUANTILES = """
+void {prefix}_predict(const double *row, double *prediction) {{
+  int i, k;
+  {prefix}_score(row, prediction);
+  for (i = 1; i < {prefix}_n_scores; ++i)
+    for (k = i; k > 0 && prediction[k] < prediction[k - 1]; --k) {{
+      const double larger = prediction[k - 1];
+      prediction[k - 1] = prediction[k];
+      prediction[k] = larger;
+    }}
+}}
+"""
+
 CLASSES = """
 int {prefix}_predict(const double *row) {{
   double score[{prefix}_n_scores];
@@ -206,6 +219,13 @@ API_NUMBERS = """\
  *       the {prefix}_n_scores raw scores
  *   const char *{prefix}_column_name(int number);
 """
+API_QUANTILES = """\
+ *   void {prefix}_predict(const double *row, double *prediction);
+ *       the {prefix}_n_scores predicted quantiles of a row: {levels}
+ *   void {prefix}_score(const double *row, double *score);
+ *       the same as the trees give them, not sorted
+ *   const char *{prefix}_column_name(int number);
+"""
 API_CODES = """\
  *   double {prefix}_code(int column, const char *category);
  *       code of a category in UTF-8; NaN if it is unknown
@@ -246,7 +266,9 @@ def _write_head(plain: PlainBoosted, prefix: str) -> str:
     has_infinity = bool(np.isinf(plain.ensemble.threshold).any())
     uses_math = plain.needs_exp or has_codes or has_infinity
     api = API_CLASSES if plain.link.is_of_classes else API_NUMBERS
-    api = (api + API_CODES * has_codes).format(prefix=prefix)
+    api = API_QUANTILES if plain.link.levels else api
+    levels = ", ".join(map(str, plain.link.levels))
+    api = (api + API_CODES * has_codes).format(prefix=prefix, levels=levels)
     declared = [line[5:] for line in api.splitlines() if line.endswith(";")]
     ensemble = plain.ensemble
     sizes = {
@@ -269,6 +291,8 @@ def _write_head(plain: PlainBoosted, prefix: str) -> str:
 
 def _write_predictions(plain: PlainBoosted, prefix: str) -> str:
     link = plain.link.name
+    if link == SORTED:
+        return QUANTILES.format(prefix=prefix)
     if plain.link.classes is None:
         prediction = "exp(score[0])" if link == LOG else "score[0]"
         return NUMBERS.format(prefix=prefix, prediction=prediction)

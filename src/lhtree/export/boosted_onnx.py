@@ -17,7 +17,7 @@ from lhtree.export.boosted import PlainBoosted, UsedColumns
 from lhtree.export.writing_onnx import add_labels, normalize, split_blocks
 from lhtree.model.ensemble import Ensemble
 from lhtree.model.ensemble_splits import CATEGORY, HYPERPLANE, NUMBER, list_code_sides
-from lhtree.model.link import LOG, LOGIT, SOFTMAX
+from lhtree.model.link import LOG, LOGIT, SOFTMAX, SORTED
 
 if TYPE_CHECKING:
     from lhtree.export.graph import Graph, Name
@@ -110,6 +110,10 @@ class BoostedWriter:
 
     def _write_outputs(self, graph: Graph, score: Name, kind: int) -> dict[str, Name]:
         link = self.plain.link
+        if link.name == SORTED:
+            count = graph.integers(self.ensemble.n_outputs)
+            ascending, _ = graph.add_many("TopK", [score, count], 2, axis=1, largest=0)
+            return {"prediction": ascending, "scores": score}
         if link.classes is None:
             first = graph.add("Squeeze", score, graph.integers(1))
             if link.name != LOG:

@@ -15,7 +15,7 @@ from lhtree.export.boosted import PlainBoosted, UsedColumns
 from lhtree.export.writing_sql import DOUBLE, quote_label, quote_name, quote_number
 from lhtree.model.ensemble import BoostedTree
 from lhtree.model.ensemble_splits import CATEGORY, NUMBER, list_code_sides
-from lhtree.model.link import CERTAIN, LOG, LOGIT
+from lhtree.model.link import CERTAIN, LOG, LOGIT, SORTED
 
 MOST_COLUMNS = 1900  # of an intermediate result: SQLite refuses wider ones
 LEVELS_AT_ONCE = 8  # of nested cases, and
@@ -30,6 +30,7 @@ def write_boosted(plain: PlainBoosted, source: str, names: Sequence[str]) -> str
         f"lhtree_source AS (SELECT ROW_NUMBER() OVER () AS lhtree_row, t.* FROM {source} AS t)",
         *_write_inputs(plain, names),
         *_write_scores(plain),
+        *_write_ranks(plain),
     ]
     return "WITH\n" + ",\n".join(queries) + "\n" + _write_result(plain)
 
@@ -116,6 +117,19 @@ def _write_scores(plain: PlainBoosted) -> Iterator[str]:
     yield _write_stage("lhtree_score", ["lhtree_row", *scores], source)
 
 
+def _write_ranks(plain: PlainBoosted) -> Iterator[str]:
+    """Write how many scores of quantiles come before each in ascending order."""
+    if plain.link.name != SORTED:
+        return
+    n = plain.ensemble.n_outputs
+    ranks = []
+    for k in range(n):
+        before = [f"s{i} {'<=' if i < k else '<'} s{k}" for i in range(n) if i != k]
+        counts = [f"CASE WHEN {condition} THEN 1 ELSE 0 END" for condition in before]
+        ranks.append(f"{_add_up(counts) or '0'} AS r{k}")
+    yield _write_stage("lhtree_rank", ["*", *ranks], "lhtree_score")
+
+
 def _add_up(terms: Sequence[str]) -> str:
     """Return a sum of sums: databases refuse deep expressions, and a long sum is one."""
     if len(terms) <= TERMS_AT_ONCE:
@@ -190,8 +204,10 @@ def _write_codes(name: str, is_left: np.ndarray) -> tuple[str, bool]:
 
 
 def _write_result(plain: PlainBoosted) -> str:
-    classes = plain.link.classes
-    if classes is None:
+    classes, scores = plain.link.classes, "lhtree_score"
+    if plain.link.name == SORTED:
+        columns, scores = list(_list_quantiles(plain)), "lhtree_rank"
+    elif classes is None:
         columns = ["EXP(s0) AS prediction", "s0 AS score"]
         columns = columns if plain.link.name == LOG else ["s0 AS prediction"]
     else:
@@ -205,9 +221,19 @@ def _write_result(plain: PlainBoosted) -> str:
             columns += ["s0 AS score"]
     listed = ",\n  ".join(columns)
     return (
-        f"SELECT lhtree_source.*,\n  {listed}\nFROM lhtree_source JOIN lhtree_score\n"
-        "  ON lhtree_score.lhtree_row = lhtree_source.lhtree_row"
+        f"SELECT lhtree_source.*,\n  {listed}\nFROM lhtree_source JOIN {scores}\n"
+        f"  ON {scores}.lhtree_row = lhtree_source.lhtree_row"
     )
+
+
+def _list_quantiles(plain: PlainBoosted) -> Iterator[str]:
+    """Yield the predictions of quantiles, ascending, then the scores of the trees."""
+    levels = plain.link.levels
+    for place, level in enumerate(levels):
+        cases = " ".join(f"WHEN r{k} = {place} THEN s{k}" for k in range(len(levels)))
+        yield f"CASE {cases} END AS {quote_name(f'prediction_{level}')}"
+    for k, level in enumerate(levels):
+        yield f"s{k} AS {quote_name(f'score_{level}')}"
 
 
 def _write_label(plain: PlainBoosted, labels: Sequence[object]) -> str:

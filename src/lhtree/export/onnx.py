@@ -23,7 +23,7 @@ from lhtree.export.plain import PlainModel, Terms, place_terms, read_model
 from lhtree.export.writing_onnx import add_labels, choose_label_type, normalize, split_blocks
 from lhtree.files import PathLike, write_atomically
 from lhtree.model.forest import Forest
-from lhtree.model.link import is_boosted
+from lhtree.model.link import is_boosted, read_link
 from lhtree.model.prediction import MOST_EXTREME, TIE_WEIGHT
 
 if TYPE_CHECKING:
@@ -61,8 +61,8 @@ def to_onnx(model: Any, path: PathLike | None = None, *, dtype: str = "float64")
         The graph: input ``X`` of shape (n_rows, n_columns), outputs ``label`` and
         ``probabilities`` of shapes (n_rows,) and (n_rows, n_classes). A boosted classifier
         has the output ``scores``, too, of shape (n_rows, n_scores) and in double precision;
-        a regressor has ``prediction`` of shape (n_rows,), and ``scores`` if the trees add to
-        its logarithm.
+        a regressor has ``prediction`` of shape (n_rows,), or (n_rows, n_levels) for a list of
+        quantiles, and ``scores`` if the trees add to its logarithm, or to several numbers.
 
     Examples
     --------
@@ -105,11 +105,13 @@ def _make(model: Any, dtype: str) -> ModelProto:
         TensorProto.INT64 if classes is None else getattr(TensorProto, choose_label_type(classes))
     )
     n_classes = 0 if classes is None else len(classes)
+    levels = read_link(model).levels if is_boosted(model) else ()
+    n_levels = [len(levels)] if levels else []
     info: dict[str, tuple[int, list[Any]]] = {
         "label": (label, ["n_rows"]),
         "probabilities": (kind, ["n_rows", n_classes]),
         "scores": (TensorProto.DOUBLE, ["n_rows", getattr(model.forest_, "n_outputs", 0)]),
-        "prediction": (TensorProto.DOUBLE, ["n_rows"]),
+        "prediction": (TensorProto.DOUBLE, ["n_rows", *n_levels]),
     }
     proto = helper.make_graph(
         graph.nodes,

@@ -37,7 +37,8 @@ def to_sql(model: Any, table: str | Sequence[str], *, columns: Sequence[str] | N
     For a boosted model the trees are nested CASE expressions in materialized queries (SQLite
     3.35, DuckDB, PostgreSQL 12). The result also has the raw scores, the same bit for bit as
     in the package: ``score``, or ``score_<label>`` of more than two classes. For numbers it
-    has ``prediction`` alone, or with its logarithm ``score`` if that is what the trees add to.
+    has ``prediction`` alone, or with its logarithm ``score`` if that is what the trees add to;
+    for a list of quantiles ``prediction_<level>`` and, before sorting, ``score_<level>``.
 
     Parameters
     ----------

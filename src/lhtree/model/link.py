@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from lhtree.arrays import Floats
 from lhtree.model.ensemble import Ensemble
 
-IDENTITY, LOG, LOGIT, SOFTMAX, CERTAIN = "identity", "log", "logit", "softmax", "certain"
+IDENTITY, LOG, SORTED = "identity", "log", "sorted"
+LOGIT, SOFTMAX, CERTAIN = "logit", "softmax", "certain"
 LOG_LOSSES = ("poisson", "gamma")  # whose scores are logarithms of the prediction
 
 
@@ -23,14 +24,18 @@ class Link:
     Parameters
     ----------
     name : str
-        "identity" and "log" for numbers, "logit" for two classes, "softmax" for more,
+        "identity" and "log" for numbers, "sorted" for a list of quantiles, whose predictions
+        are the scores in ascending order; "logit" for two classes, "softmax" for more,
         "certain" for a single class.
     classes : ndarray of shape (n_classes,), or None
         Class labels; None for numbers.
+    levels : tuple of float
+        Levels of a list of quantiles.
     """
 
     name: str
     classes: NDArray[Any] | None = None
+    levels: tuple[float, ...] = ()
 
     @property
     def is_of_classes(self) -> bool:
@@ -39,8 +44,10 @@ class Link:
 
     def name_score(self, output: int = 0) -> str:
         """Return in words what a score is."""
+        if self.levels:
+            return f"prediction of the quantile {self.levels[output]:g}"
         if self.classes is None:
-            return "prediction" if self.name == IDENTITY else "log of the prediction"
+            return "log of the prediction" if self.name == LOG else "prediction"
         if self.name == LOGIT:
             return f"log-odds of {self.classes[1]}"
         return f"score of {self.classes[output]}"
@@ -51,18 +58,26 @@ class Link:
             return f"adds to the scores of {len(class_names)} classes"
         if self.name == LOGIT:
             return f"adds to the log-odds of {class_names[1]}"
+        if len(self.levels) > 1:
+            return f"adds to the predictions of {len(self.levels)} quantiles"
         return f"adds to the {self.name_score()}"
 
     def predict_numbers(self, score: Floats) -> Floats:
-        """Return the predicted numbers of raw scores."""
-        return score if self.name == IDENTITY else np.exp(score)
+        """Return the predicted numbers of raw scores: of quantiles, one column per level."""
+        if self.name == SORTED:
+            return np.sort(score.reshape(-1, len(self.levels)), axis=1)
+        return np.exp(score) if self.name == LOG else score
 
 
 def read_link(model: Any) -> Link:
     """Return the link of a fitted boosted model: the only place that asks for its loss."""
     classes = getattr(model, "classes_", None)
     if classes is None:
-        return Link(LOG if model.loss in LOG_LOSSES else IDENTITY)
+        levels = getattr(model, "_quantile", None)
+        if isinstance(levels, list):
+            return Link(SORTED, levels=tuple(levels))
+        loss = getattr(model, "_loss", model.loss)  # the loss of the fit
+        return Link(LOG if loss in LOG_LOSSES else IDENTITY)
     kinds = {1: CERTAIN, 2: LOGIT}
     return Link(kinds.get(len(classes), SOFTMAX), classes)
 

@@ -32,6 +32,22 @@ def _decode_scores(array: NDArray[Any]) -> NDArray[Any]:
     return array
 
 
+def _decode_loss(json: Any) -> str:
+    if type(json) is not str or json not in (*LHBoostClassifier.LOSSES, *LHBoostRegressor.LOSSES):
+        raise NotPlainError("is not the name of a loss")
+    return json
+
+
+def _decode_quantile(json: Any) -> float | list[float] | None:
+    levels = [] if json is None else json if type(json) is list else [json]
+    if not all(type(level) is float and 0 < level < 1 for level in levels):
+        raise NotPlainError("is not a level or a list of levels between 0 and 1")
+    if json == [] or sorted(set(levels)) != levels:
+        raise NotPlainError("is not ascending")
+    quantile: float | list[float] | None = json
+    return quantile
+
+
 SCALARS = (
     Attribute("power", int, decode_integer(-1200)),
     Attribute("origin", float, _decode_float),
@@ -39,6 +55,8 @@ SCALARS = (
 ATTRIBUTES = (
     *OF_COLUMNS,
     Attribute("n_iter_", int, decode_integer(0)),
+    Attribute("_loss", str, _decode_loss, is_always_there=False),
+    Attribute("_quantile", lambda each: each, _decode_quantile, is_always_there=False),
     Attribute("train_score_", np.ascontiguousarray, _decode_scores, is_array=True),
     Attribute("validation_score_", np.ascontiguousarray, _decode_scores, is_array=True),
 )
@@ -58,8 +76,8 @@ def _list_checks(state: dict[str, Any]) -> Iterator[Check]:
     n_scores, n_more = len(state["train_score_"]), len(state["validation_score_"])
     yield n_scores > len(forest), "its train_score_ is too short"
     yield n_more in (0, n_scores), "its validation_score_ does not have the length of train_score_"
-    n_classes = len(state.get("classes_", "12"))
-    n_outputs = n_classes if n_classes > 2 else 1
+    n_classes, quantile = len(state.get("classes_", "12")), state.get("_quantile")
+    n_outputs = n_classes if n_classes > 2 else len(quantile) if isinstance(quantile, list) else 1
     yield forest.n_outputs == n_outputs, f"its trees do not add to {n_outputs} scores"
     yield n_classes > 1 or len(forest) == 0, "it has trees for a single class"
 

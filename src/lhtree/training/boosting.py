@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,10 +12,7 @@ from lhtree import _core
 from lhtree.arrays import Floats, Ints
 from lhtree.model.ensemble import Ensemble, GridColumns, sum_gains
 from lhtree.training.plan import BoostingPlan
-
-Flags = NDArray[np.uint8]
-MOST_BINS = 255  # of a column of numbers
-LOG_ODDS_POWER = 24  # log-odds are multiples of 2**-24
+from lhtree.training.targets import Flags, TargetScale, Weights
 
 NODE_ARRAYS = (
     "tree_start",
@@ -33,17 +29,6 @@ NODE_ARRAYS = (
     "fill",
     "cut",
 )
-
-
-class Weights(NamedTuple):
-    """Weights of rows as integers."""
-
-    values: Ints | None  # None: all are one
-    unit: int = 1  # what a row of weight one weighs
-
-    def sum_over(self, n_rows: int) -> int:
-        """Return the weight of all rows."""
-        return n_rows if self.values is None else int(self.values.sum())
 
 
 @dataclass
@@ -93,14 +78,6 @@ def make_rows(
     return Rows(**vars(encoded), y=y, weight=weights.values, score=score, held_out=held_out)
 
 
-class TargetScale(NamedTuple):
-    """How integer scores become real ones, and the score before the first round."""
-
-    power: int
-    origin: float
-    base: Ints  # [n_outputs]
-
-
 class Losses(NamedTuple):
     """Mean losses of the rows before and after each round."""
 
@@ -143,57 +120,6 @@ def _get_entries(X: Any) -> tuple[Ints, NDArray[np.int32]]:
     return X.indptr.astype(np.int64), X.indices.astype(np.int32)
 
 
-def place_numbers(
-    y: Floats, weights: Weights, held_out: Flags | None, validation: Floats
-) -> tuple[NDArray[np.int32], NDArray[np.int32], TargetScale]:
-    """Return numbers on a grid of their own, those of validation rows, and the scale."""
-    no_codes = np.zeros(1, dtype=np.int32)
-    column = np.ascontiguousarray(y[:, None])
-    arrays, (_, z) = _core.learn_columns(
-        column, weights.values, held_out, no_codes, MOST_BINS, True, 1
-    )
-    grid = GridColumns(**arrays)
-    # Numbers beyond those of training count as what they are.
-    widest = np.iinfo(np.int32)
-    open_grid = replace(
-        grid,
-        low=np.array([widest.min + 1], dtype=np.int32),
-        high=np.array([widest.max], dtype=np.int32),
-    )
-    if held_out is not None:
-        _, z = _core.encode_rows(column, open_grid, True, 1)
-    _, other = _core.encode_rows(np.ascontiguousarray(validation[:, None]), open_grid, True, 1)
-    assert z is not None
-    assert other is not None
-    start = np.array([grid.fill[0]], dtype=np.int64)
-    scale = TargetScale(int(grid.power[0]), float(grid.origin[0]), start)
-    if grid.low[0] == grid.high[0]:  # the grid of a constant is all zeros
-        value = y[0] if held_out is None else y[held_out.argmin()]
-        fraction, exponent = math.frexp(value)
-        scale = TargetScale(53 - exponent, math.ldexp(fraction, 53), np.zeros(1, dtype=np.int64))
-        return np.zeros_like(z.ravel()), np.zeros_like(other.ravel()), scale
-    return z.ravel(), other.ravel(), scale
-
-
-def place_classes(
-    y: NDArray[np.int32], weights: Weights, held_out: Flags | None, n_classes: int
-) -> TargetScale:
-    """Return the scale of log-odds, which start with the logarithms of the classes' shares.
-
-    Two classes have one score, the log-odds of the second; more have one each.
-    """
-    weight = np.ones(len(y), dtype=np.int64) if weights.values is None else weights.values
-    is_counted = np.ones(len(y), dtype=bool) if held_out is None else held_out == 0
-    of_class = [int(weight[is_counted & (y == k)].sum()) for k in range(n_classes)]
-    if n_classes > 2:
-        odds = [n_classes * each / sum(of_class) for each in of_class]
-    else:
-        odds = [of_class[1] / of_class[0]] if n_classes == 2 and all(of_class) else [1.0]
-    unit = 2.0**LOG_ODDS_POWER
-    base = [math.floor(_core.compute_log(each) * unit + 0.5) for each in odds]
-    return TargetScale(LOG_ODDS_POWER, 0.0, np.array(base, dtype=np.int64))
-
-
 def boost(
     columns: GridColumns,
     rows: Rows,
@@ -212,7 +138,7 @@ def boost(
         How the columns were encoded.
     rows, validation : Rows
         Rows to train on, some of which may be held out, and more rows that say when to stop.
-    loss : {"squared_error", "log_loss"}
+    loss : {"squared_error", "quantile", "poisson", "gamma", "log_loss"}
         What the rounds lower.
     plan : BoostingPlan
         Rounds and trees.
@@ -225,8 +151,8 @@ def boost(
     trained, held_out = rows.weigh()
     held_out += sum(validation.weigh())
     losses = Losses(
-        _average(result["training_loss"], trained, scale, loss),
-        _average(result["validation_loss"], held_out, scale, loss) if held_out else np.empty(0),
+        _average(result["training_loss"], trained, scale),
+        _average(result["validation_loss"], held_out, scale) if held_out else np.empty(0),
     )
     trees = result["trees"]
     ensemble = Ensemble(
@@ -240,8 +166,8 @@ def boost(
     return ensemble, losses
 
 
-def _average(total: Floats, weight: int, scale: TargetScale, loss: str) -> Floats:
-    """Return mean losses from sums of integer ones; squared errors are halved."""
-    power = scale.power if loss == "log_loss" else 2 * scale.power + 1
+def _average(total: Floats, weight: int, scale: TargetScale) -> Floats:
+    """Return mean losses from sums of integer ones."""
     with np.errstate(over="ignore"):  # the square of a huge error is infinite
-        return np.ldexp(total / weight, -power)
+        mean: Floats = np.ldexp(scale.loss_factor * (total / weight), -scale.loss_power)
+    return mean

@@ -13,15 +13,9 @@ from lhtree.estimators.boosting.params import BoostingParams
 from lhtree.estimators.boosting.rows import Part, keep_positive, to_kind
 from lhtree.estimators.boosting.validation import hold_out, read_validation
 from lhtree.estimators.params import count_threads
-from lhtree.training.boosting import (
-    TargetScale,
-    Weights,
-    boost,
-    encode_rows,
-    learn_rows,
-    make_rows,
-)
+from lhtree.training.boosting import boost, encode_rows, learn_rows, make_rows
 from lhtree.training.progress import Progress
+from lhtree.training.targets import Weights
 
 
 class BoostingEstimator(TreeEstimator):
@@ -75,7 +69,8 @@ class BoostingEstimator(TreeEstimator):
                 y_numeric=self._is_regressor,
             )
             training = self._encode_targets(keep_positive(Part(X, y, weight)), params)
-            validation = read_validation(self, X_val, y_val, sample_weight_val)
+            validation = read_validation(self, X_val, y_val, sample_weight_val, params)
+            self._loss, self._quantile = params.loss, params.plain_quantile
             seed = params.draw_seed()
             has_validation = validation is not None
             stops = params.stops_early(len(training.y), has_validation=has_validation)
@@ -90,6 +85,10 @@ class BoostingEstimator(TreeEstimator):
     def _list_missed(self, y, kept, held_out):
         """Return held-out rows that the training rows cannot do without."""
         return held_out[:0]
+
+    def _is_certain(self):
+        """Whether there is nothing to learn: a single class."""
+        return False
 
     def _boost(self, training, held_out, validation, params, seed, *, stops_early):
         """Encode the rows, add the rounds and keep the model."""
@@ -120,25 +119,22 @@ class BoostingEstimator(TreeEstimator):
             to_kind(validation.X, training.X), columns, wants_z=wants_z, n_threads=n_threads
         )
         other_weights = Weights(*to_units(validation.weight, "sample_weight_val"))
-        y, y_other, scale = self._place_targets(training.y, weights, held_out, validation.y)
-        is_certain = scale is None  # a single class: nothing to learn
-        if is_certain:
+        targets = self._place_targets(training.y, weights, held_out, validation.y, params)
+        if self._is_certain():
             plan = replace(plan, n_rounds=0)
-            scale = TargetScale(0, 0.0, np.zeros(1, dtype=np.int64))
-        rows = make_rows(encoded, y, weights, scale, held_out)
-        other_rows = make_rows(other, y_other, other_weights, scale)
+        rows = make_rows(encoded, targets.training, weights, targets.scale, held_out)
+        other_rows = make_rows(other, targets.validation, other_weights, targets.scale)
         self.forest_, losses = boost(
             columns,
             rows,
             other_rows,
-            loss=params.loss,
+            loss=params.core_loss,
             plan=plan,
-            scale=scale,
+            scale=targets.scale,
             n_threads=n_threads,
         )
         self.n_iter_ = len(self.forest_)
-        factor = 0.0 if is_certain else -1.0
-        self.train_score_, self.validation_score_ = (factor * each + 0.0 for each in losses)
+        self.train_score_, self.validation_score_ = (0.0 - each for each in losses)
 
     def _score_rows(self, X):
         """Return the raw scores of rows in any form: a list, or one column per class."""

@@ -14,7 +14,7 @@ from lhtree.data.weights import check_range, compute_class_weight
 from lhtree.estimators.boosting.base import BoostingEstimator
 from lhtree.estimators.boosting.rows import Part, keep_positive
 from lhtree.estimators.docstrings import describe_boosting
-from lhtree.training.boosting import place_classes
+from lhtree.training.targets import place_classes, place_nothing
 
 MOST_CLASSES = 2**16  # of which the core takes scores
 
@@ -131,7 +131,7 @@ class LHBoostClassifier(ClassifierMixin, BoostingEstimator):
         self.classes_ = np.unique(kept.y)  # a class of weight 0 is absent
         return kept._replace(y=encode(kept.y, self.classes_))
 
-    def _encode_validation(self, part):
+    def _encode_validation(self, part, params):
         classes = self.classes_.tolist()
         for label in part.y.tolist():
             if label not in classes:
@@ -153,10 +153,13 @@ class LHBoostClassifier(ClassifierMixin, BoostingEstimator):
         missed = np.setdiff1d(y, y[kept])
         return np.array([held_out[y[held_out] == label].min() for label in missed], dtype=np.intp)
 
-    def _place_targets(self, y, weights, held_out, validation):
-        if len(self.classes_) < 2:
-            return y, validation, None
-        return y, validation, place_classes(y, weights, held_out, len(self.classes_))
+    def _is_certain(self):
+        return len(self.classes_) < 2
+
+    def _place_targets(self, y, weights, held_out, validation, params):
+        if self._is_certain():
+            return place_nothing(y, validation)
+        return place_classes(y, weights, held_out, validation, len(self.classes_))
 
     def decision_function(self, X):
         """Return raw scores: the log-odds of the second of two classes, or one score per class.

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, fields
+from itertools import pairwise
 from typing import Any
+
+import numpy as np
 
 from lhtree.data.weights import check_class_weight
 from lhtree.estimators.params import (
@@ -20,14 +23,23 @@ from lhtree.estimators.params import (
     draw_seed,
     is_auto,
 )
-from lhtree.training.boosting import MOST_BINS, Weights
 from lhtree.training.plan import NO_MAX_DEPTH, BoostingPlan
+from lhtree.training.targets import MOST_BINS, Weights
 
 MOST_CATEGORIES = 255  # codes of a column
 MANY_ROWS = 10_000  # above them, early stopping is worth a part of the rows
 MOST_ROUNDS = 2**24
 DIRECTION_WEIGHT_BITS = 31
 MORE_THAN_ALL = 2**41  # above the weight of all rows
+MOST_LEVELS = 255  # of quantiles
+COUNTED = ("squared_error", "quantile")  # losses whose hessians are one: they count rows
+
+
+def list_levels(quantile: Any) -> list[Any]:
+    """Return the levels that the parameter `quantile` names: none, one or several."""
+    if isinstance(quantile, list | tuple | np.ndarray):
+        return list(quantile)
+    return [] if quantile is None else [quantile]
 
 
 @dataclass(frozen=True)
@@ -55,6 +67,7 @@ class BoostingParams:
     random_state: Any
     verbose: Any
     class_weight: Any = None
+    quantile: Any = None
 
     @classmethod
     def read(cls, estimator: Any) -> BoostingParams:
@@ -63,10 +76,23 @@ class BoostingParams:
         names = {field.name for field in fields(cls)}
         params = cls(**{name: value for name, value in given.items() if name in names})
         check_choice("loss", params.loss, estimator.LOSSES)
+        params._check_quantile()
         params._check_rounds()
         params._check_trees()
         check_class_weight(params.class_weight, is_forest=False)
         return params
+
+    def _check_quantile(self) -> None:
+        levels = list_levels(self.quantile)
+        wanted = f"a number between 0 and 1, or an ascending list of at most {MOST_LEVELS} of them"
+        if not levels and self.loss == "quantile":
+            raise ValueError(f"quantile must be {wanted}, got {self.quantile!r}.")
+        below_one = math.nextafter(1.0, 0.0)
+        for level in levels:
+            check_real("quantile", level, wanted, low=SMALLEST, high=below_one)
+        is_ascending = all(low < high for low, high in pairwise(levels))
+        if not is_ascending or len(levels) > MOST_LEVELS:
+            raise ValueError(f"quantile must be {wanted}, got {self.quantile!r}.")
 
     def _check_rounds(self) -> None:
         check_real("learning_rate", self.learning_rate, "a number above 0", low=SMALLEST)
@@ -107,6 +133,26 @@ class BoostingParams:
 
     def _count_features(self, n_columns: int) -> int:
         return count_columns("max_features", self.max_features, n_columns, takes_auto=False)
+
+    @property
+    def core_loss(self) -> str:
+        """The loss of the core: half the absolute error is that of the median."""
+        return "quantile" if self.loss == "absolute_error" else str(self.loss)
+
+    @property
+    def levels(self) -> tuple[float, ...]:
+        """The levels of the quantiles that a model predicts."""
+        if self.loss == "absolute_error":
+            return (0.5,)
+        return tuple(map(float, list_levels(self.quantile))) if self.loss == "quantile" else ()
+
+    @property
+    def plain_quantile(self) -> float | list[float] | None:
+        """The parameter `quantile` of a model of quantiles: a number or a list, else None."""
+        if self.loss != "quantile":
+            return None
+        is_list = isinstance(self.quantile, list | tuple | np.ndarray)
+        return list(self.levels) if is_list else self.levels[0]
 
     @property
     def n_threads(self) -> int:
@@ -153,7 +199,7 @@ class BoostingParams:
         wanted = int(2 * math.sqrt(n_numbers)) if is_auto(self.max_terms) else self.max_terms
         max_terms = min(n_numbers, MOST_DRAWN, wanted)
         least = count_min_samples(self.min_samples_leaf, n_rows, least=1)
-        is_counted = self.loss == "squared_error" and weights.values is None
+        is_counted = self.core_loss in COUNTED and weights.values is None
         bits = int(weights.sum_over(n_rows)).bit_length()
         return BoostingPlan(
             n_rounds=int(self.n_estimators),
@@ -173,4 +219,5 @@ class BoostingParams:
             n_hyperplanes=int(self.n_hyperplanes) if max_terms >= 2 else 0,
             max_terms=max_terms,
             weight_shift=max(0, bits - DIRECTION_WEIGHT_BITS),
+            levels=self.levels,
         )

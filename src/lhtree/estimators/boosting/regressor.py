@@ -7,12 +7,19 @@ from sklearn.base import RegressorMixin
 
 from lhtree.estimators.boosting.base import BoostingEstimator
 from lhtree.estimators.docstrings import describe_boosting
-from lhtree.training.boosting import place_numbers
+from lhtree.model.link import LOG_LOSSES, read_link
+from lhtree.training.targets import place_means, place_numbers, place_quantiles
 
 
 @describe_boosting(
-    loss=""""squared_error"
-    What the trees lower."""
+    loss="""{"squared_error", "absolute_error", "quantile", "poisson", "gamma"}
+    What the trees lower. "squared_error" predicts means, "absolute_error" medians,
+    "quantile" the levels that `quantile` names. "poisson" is for counts and other numbers of
+    at least 0, "gamma" for numbers above 0: both predict means, and raw scores are their
+    logarithms.""",
+    quantile="""float or list of float
+    With ``loss="quantile"``: the level to predict, between 0 and 1, or several in ascending
+    order, which one model predicts together and which do not cross.""",
 )
 class LHBoostRegressor(RegressorMixin, BoostingEstimator):
     """Gradient boosting for numbers, with splits by single columns and by hyperplanes.
@@ -44,13 +51,14 @@ class LHBoostRegressor(RegressorMixin, BoostingEstimator):
     (2,)
     """
 
-    LOSSES = ("squared_error",)
+    LOSSES = ("squared_error", "absolute_error", "quantile", "poisson", "gamma")
     _is_regressor = True
 
     def __init__(
         self,
         loss="squared_error",
         *,
+        quantile=None,
         learning_rate=0.1,
         n_estimators=100,
         subsample=1.0,
@@ -72,6 +80,7 @@ class LHBoostRegressor(RegressorMixin, BoostingEstimator):
         verbose=0,
     ):
         self.loss = loss
+        self.quantile = quantile
         self.learning_rate = learning_rate
         self.n_estimators = n_estimators
         self.subsample = subsample
@@ -92,19 +101,37 @@ class LHBoostRegressor(RegressorMixin, BoostingEstimator):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _encode_targets(self, part, params):
-        return part._replace(y=np.asarray(part.y, dtype=np.float64))
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.target_tags.positive_only = self.loss in LOG_LOSSES
+        return tags
 
-    def _encode_validation(self, part):
+    def _encode_targets(self, part, params):
+        y = np.asarray(part.y, dtype=np.float64)
+        check_targets("y", y, params.loss)
+        if params.loss == "poisson" and not y.any():
+            raise ValueError(
+                "loss='poisson' needs a y above 0 in some row, got zeros only; use another loss."
+            )
+        return part._replace(y=y)
+
+    def _encode_validation(self, part, params):
         if not np.isfinite(part.y).all():
             raise ValueError("y_val must be finite numbers; leave out rows without a target.")
+        check_targets("y_val", part.y, params.loss)
         return part
 
     def _stratify(self, part, fraction):
         return None
 
-    def _place_targets(self, y, weights, held_out, validation):
-        return place_numbers(y, weights, held_out, validation)
+    def _place_targets(self, y, weights, held_out, validation, params):
+        given = y, weights, held_out, validation
+        if params.loss in LOG_LOSSES:
+            return place_means(*given, is_gamma=params.loss == "gamma")
+        if params.levels:
+            is_absolute = params.loss == "absolute_error"
+            return place_quantiles(*given, params.levels, is_absolute=is_absolute)
+        return place_numbers(*given)
 
     def predict(self, X):
         """Return the predicted number of each row.
@@ -116,7 +143,57 @@ class LHBoostRegressor(RegressorMixin, BoostingEstimator):
 
         Returns
         -------
-        ndarray of shape (n_samples,)
-            Predictions.
+        ndarray of shape (n_samples,) or (n_samples, n_levels)
+            Predictions: a column per level where `quantile` is a list.
         """
-        return self._score_rows(X)
+        return read_link(self).predict_numbers(self._score_rows(X))
+
+    def score(self, X, y, sample_weight=None):
+        """Return the coefficient of determination, R2, of the predictions.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows with the columns of the training data.
+        y : array-like of shape (n_samples,)
+            Their targets.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows.
+
+        Returns
+        -------
+        float
+            1 for perfect predictions, 0 for those of the mean.
+        """
+        levels = getattr(self, "_quantile", None)
+        if isinstance(levels, list):
+            raise ValueError(
+                f"score needs one prediction for each row, but quantile={levels} gives "
+                f"{len(levels)}; score each column with sklearn.metrics.mean_pinball_loss."
+            )
+        return super().score(X, y, sample_weight)
+
+
+def check_targets(name, y, loss):
+    """Refuse numbers that a loss cannot have as targets.
+
+    Parameters
+    ----------
+    name : str
+        Name of the argument.
+    y : ndarray of float64
+        Its values.
+    loss : str
+        The loss.
+    """
+    if loss not in LOG_LOSSES or not len(y):
+        return
+    least = y.min()
+    is_refused, wanted = (
+        (least <= 0, "above 0") if loss == "gamma" else (least < 0, "of at least 0")
+    )
+    if is_refused:
+        raise ValueError(
+            f"loss={loss!r} needs {name} {wanted} in every row, got {least}; leave out those rows "
+            "or use loss='squared_error'."
+        )

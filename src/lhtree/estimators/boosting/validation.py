@@ -14,10 +14,12 @@ from lhtree.data.validation import check_dates, check_present
 from lhtree.data.weights import resolve_sample_weight
 from lhtree.estimators.boosting.params import BoostingParams
 from lhtree.estimators.boosting.rows import Part, keep_positive
-from lhtree.training.boosting import Flags
+from lhtree.training.targets import Flags
 
 
-def read_validation(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Part | None:
+def read_validation(
+    estimator: Any, X: Any, y: Any, sample_weight: Any, params: BoostingParams
+) -> Part | None:
     """Return the validation rows of the caller, None if there are none."""
     if X is None and y is None:
         if sample_weight is not None:
@@ -36,7 +38,7 @@ def read_validation(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Part 
             f"y_val must have one entry per row of X_val, {rows.shape[0]}, got {len(y)}."
         )
     weight = resolve_sample_weight(sample_weight, len(y), "sample_weight_val", "X_val")
-    part: Part = estimator._encode_validation(keep_positive(Part(rows, y, weight)))
+    part: Part = estimator._encode_validation(keep_positive(Part(rows, y, weight)), params)
     return part
 
 
