@@ -108,7 +108,7 @@ def test_targets_start_as_in_the_reference(name, seed):
     given = y, weights, held_out, y[:0]
     levels = {"absolute_error": [0.5], "quantile": [0.8], "quantiles": LEVELS}.get(name, ())
     if levels:
-        targets = place_quantiles(*given, levels, is_absolute=name == "absolute_error")
+        targets = place_quantiles(*given, None, levels, is_absolute=name == "absolute_error")
     elif name in ("poisson", "gamma"):
         targets = place_means(*given, is_gamma=name == "gamma")
     else:

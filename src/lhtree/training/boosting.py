@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,6 +15,8 @@ from lhtree.model.ensemble import Ensemble, GridColumns, sum_gains
 from lhtree.training.plan import BoostingPlan
 from lhtree.training.targets import Flags, TargetScale, Weights
 
+MOST_STEPS = 50  # to the best scores before the first round
+LEAST_RATE = 1 / 64  # of such a step
 NODE_ARRAYS = (
     "tree_start",
     "left",
@@ -72,9 +75,10 @@ def make_rows(
     weights: Weights,
     scale: TargetScale,
     held_out: Flags | None = None,
+    offset: Ints | int = 0,
 ) -> Rows:
-    """Return rows whose scores are those before the first round."""
-    score = np.tile(scale.base, (len(y), 1))
+    """Return rows whose scores are those before the first round, plus an offset."""
+    score = np.tile(scale.base, (len(y), 1)) + offset
     return Rows(**vars(encoded), y=y, weight=weights.values, score=score, held_out=held_out)
 
 
@@ -118,6 +122,41 @@ def encode_rows(X: Any, columns: GridColumns, *, wants_z: bool, n_threads: int) 
 
 def _get_entries(X: Any) -> tuple[Ints, NDArray[np.int32]]:
     return X.indptr.astype(np.int64), X.indices.astype(np.int32)
+
+
+def settle_start(
+    columns: GridColumns,
+    rows: Rows,
+    others: Sequence[Rows],
+    *,
+    loss: str,
+    plan: BoostingPlan,
+    scale: TargetScale,
+    n_threads: int,
+) -> TargetScale:
+    """Move the scores before the first round to where the loss of offset rows is lowest.
+
+    Each step is a tree of one leaf; a step that does not lower the loss is halved, a few times.
+    The scores of `rows` and `others` move along.
+    """
+    alone = replace(
+        plan, n_rounds=1, subsample=1.0, l2_regularization=0.0,
+        max_depth=0, patience=0, n_hyperplanes=0, max_features=0,
+    )  # fmt: skip
+    base, rate = scale.base.copy(), 1.0
+    for _ in range(MOST_STEPS):
+        own = replace(alone, learning_rate=rate)
+        result = _core.boost(columns, rows, rows, loss, own, n_threads)
+        before, after = result["training_loss"]
+        step = result["trees"]["value"][0].astype(np.int64)
+        if after < before:
+            base += step
+            for each in (rows, *others):
+                each.score = each.score + step
+        rate = 1.0 if after < before else rate / 2
+        if rate < LEAST_RATE or not step.any():
+            break
+    return scale._replace(base=base)
 
 
 def boost(

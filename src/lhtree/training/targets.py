@@ -62,9 +62,16 @@ class Targets(NamedTuple):
 
 
 def place_numbers(
-    y: Floats, weights: Weights, held_out: Flags | None, validation: Floats
+    y: Floats,
+    weights: Weights,
+    held_out: Flags | None,
+    validation: Floats,
+    offset: Floats | None = None,
 ) -> Targets:
-    """Place numbers on a grid of their own; scores start with their mean, losses are halved."""
+    """Place numbers on a grid of their own; scores start with their mean, losses are halved.
+
+    A constant has a grid that holds it exactly, or one for the offsets of the rows.
+    """
     no_codes = np.zeros(1, dtype=np.int32)
     column = np.ascontiguousarray(y[:, None])
     arrays, (_, z) = _core.learn_columns(
@@ -85,8 +92,11 @@ def place_numbers(
     y_int, y_other = z.ravel(), other.ravel()
     power, origin, start = int(grid.power[0]), float(grid.origin[0]), int(grid.fill[0])
     if grid.low[0] == grid.high[0]:  # the grid of a constant is all zeros
-        fraction, exponent = math.frexp(_take_trained(y, held_out)[0])
-        power, origin, start = 53 - exponent, math.ldexp(fraction, 53), 0
+        value = float(_take_trained(y, held_out)[0])
+        power, start = 53 - math.frexp(value)[1], 0
+        if offset is not None:
+            power = min(power, 30 - math.frexp(np.abs(offset).max())[1])
+        origin = float(np.floor(math.ldexp(value, power) + 0.5))
         y_int, y_other = np.zeros_like(y_int), np.zeros_like(y_other)
     base = np.array([start], dtype=np.int64)
     return Targets(y_int, y_other, TargetScale(power, origin, base, 2 * power + 1))
@@ -97,6 +107,7 @@ def place_quantiles(
     weights: Weights,
     held_out: Flags | None,
     validation: Floats,
+    offset: Floats | None,
     levels: Sequence[float],
     *,
     is_absolute: bool,
@@ -105,7 +116,7 @@ def place_quantiles(
 
     Losses are means over the levels; that of absolute errors is twice that of the median.
     """
-    targets = place_numbers(y, weights, held_out, validation)
+    targets = place_numbers(y, weights, held_out, validation, offset)
     trained, weight = (
         _take_trained(targets.training, held_out),
         _weigh_trained(weights, held_out, y),
@@ -162,6 +173,21 @@ def compute_mean(values: Ints, weight: Ints) -> float:
     """Return the mean of integers from 0 to 2**31, their sum rounded once; 1 if all are 0."""
     total = (int((weight * (values >> 16)).sum()) << 16) + int((weight * (values & 0xFFFF)).sum())
     return float(total) / float(int(weight.sum())) or 1.0
+
+
+def place_offset(name: str, offset: Floats | None, scale: TargetScale) -> Ints | int:
+    """Return what is added to raw scores as integers."""
+    if offset is None:
+        return 0
+    with np.errstate(over="ignore"):  # what is too large is refused
+        steps = np.floor(np.ldexp(offset, scale.power) + 0.5)
+    if not np.all(np.abs(steps) <= WIDEST.max):
+        most, given = math.ldexp(1.0, 31 - scale.power), offset.flat[np.abs(offset).argmax()]
+        raise ValueError(
+            f"{name} must lie within ±{most:g} for these targets, got {given:g}; give it in units "
+            "of raw scores."
+        )
+    return steps.astype(np.int64)
 
 
 def place_classes(

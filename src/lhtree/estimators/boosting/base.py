@@ -9,13 +9,14 @@ import numpy as np
 from lhtree.data.reading import read_rows
 from lhtree.data.weights import to_units
 from lhtree.estimators.base import TreeEstimator, restored_on_error, with_callbacks
+from lhtree.estimators.boosting.offsets import check_outputs, check_pair, read_offset
 from lhtree.estimators.boosting.params import BoostingParams
 from lhtree.estimators.boosting.rows import Part, keep_positive, to_kind
 from lhtree.estimators.boosting.validation import hold_out, read_validation
 from lhtree.estimators.params import count_threads
-from lhtree.training.boosting import boost, encode_rows, learn_rows, make_rows
+from lhtree.training.boosting import boost, encode_rows, learn_rows, make_rows, settle_start
 from lhtree.training.progress import Progress
-from lhtree.training.targets import Weights
+from lhtree.training.targets import Weights, place_offset
 
 
 class BoostingEstimator(TreeEstimator):
@@ -30,7 +31,18 @@ class BoostingEstimator(TreeEstimator):
     LOSSES: tuple[str, ...]
 
     @with_callbacks
-    def fit(self, X, y, sample_weight=None, *, X_val=None, y_val=None, sample_weight_val=None):
+    def fit(
+        self,
+        X,
+        y,
+        sample_weight=None,
+        *,
+        X_val=None,
+        y_val=None,
+        sample_weight_val=None,
+        init_score=None,
+        init_score_val=None,
+    ):
         """Grow the trees, one after the other.
 
         Parameters
@@ -50,6 +62,12 @@ class BoostingEstimator(TreeEstimator):
             Targets of the validation rows.
         sample_weight_val : array-like of shape (n_val,), default=None
             Weights of the validation rows.
+        init_score : array-like of shape (n_samples,) or (n_samples, n_scores), default=None
+            What is added to the raw score of each row while the trees grow: predictions of
+            another model, or with ``loss="poisson"`` the logarithm of an exposure. Predictions
+            do not know it: add it to raw scores, or multiply rates by the exposure.
+        init_score_val : array-like of shape (n_val,) or (n_val, n_scores), default=None
+            The same for the validation rows.
 
         Returns
         -------
@@ -68,8 +86,12 @@ class BoostingEstimator(TreeEstimator):
                 has_codes=True,
                 y_numeric=self._is_regressor,
             )
-            training = self._encode_targets(keep_positive(Part(X, y, weight)), params)
-            validation = read_validation(self, X_val, y_val, sample_weight_val, params)
+            offset = read_offset(init_score, X.shape[0], "init_score", "X")
+            training = self._encode_targets(keep_positive(Part(X, y, weight, offset)), params)
+            validation = read_validation(
+                self, X_val, y_val, sample_weight_val, init_score_val, params
+            )
+            check_pair(init_score, init_score_val, has_validation=validation is not None)
             self._loss, self._quantile = params.loss, params.plain_quantile
             seed = params.draw_seed()
             has_validation = validation is not None
@@ -119,20 +141,21 @@ class BoostingEstimator(TreeEstimator):
             to_kind(validation.X, training.X), columns, wants_z=wants_z, n_threads=n_threads
         )
         other_weights = Weights(*to_units(validation.weight, "sample_weight_val"))
-        targets = self._place_targets(training.y, weights, held_out, validation.y, params)
+        targets = self._place_targets(training, weights, held_out, validation.y, params)
         if self._is_certain():
             plan = replace(plan, n_rounds=0)
-        rows = make_rows(encoded, targets.training, weights, targets.scale, held_out)
-        other_rows = make_rows(other, targets.validation, other_weights, targets.scale)
-        self.forest_, losses = boost(
-            columns,
-            rows,
-            other_rows,
-            loss=params.core_loss,
-            plan=plan,
-            scale=targets.scale,
-            n_threads=n_threads,
-        )
+            training, validation = (each._replace(offset=None) for each in (training, validation))
+        n_outputs, scale = self._count_outputs(params), targets.scale
+        check_outputs("init_score", training.offset, n_outputs)
+        check_outputs("init_score_val", validation.offset, n_outputs)
+        offset = place_offset("init_score", training.offset, scale)
+        rows = make_rows(encoded, targets.training, weights, scale, held_out, offset)
+        offset = place_offset("init_score_val", validation.offset, scale)
+        others = make_rows(other, targets.validation, other_weights, scale, offset=offset)
+        given = {"loss": params.core_loss, "plan": plan, "n_threads": n_threads}
+        if training.offset is not None:
+            scale = settle_start(columns, rows, [others], scale=scale, **given)
+        self.forest_, losses = boost(columns, rows, others, scale=scale, **given)
         self.n_iter_ = len(self.forest_)
         self.train_score_, self.validation_score_ = (0.0 - each for each in losses)
 

@@ -12,7 +12,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from lhtree.data.table import encode
 from lhtree.data.weights import check_range, compute_class_weight
 from lhtree.estimators.boosting.base import BoostingEstimator
-from lhtree.estimators.boosting.rows import Part, keep_positive
+from lhtree.estimators.boosting.rows import keep_positive
 from lhtree.estimators.docstrings import describe_boosting
 from lhtree.training.targets import place_classes, place_nothing
 
@@ -127,7 +127,7 @@ class LHBoostClassifier(ClassifierMixin, BoostingEstimator):
         weighted = (factor / factor.max())[y] * weight
         check_range("class_weight times sample_weight", weighted)
         weighted *= weight.sum() / weighted.sum()
-        kept = keep_positive(Part(part.X, part.y, weighted))
+        kept = keep_positive(part._replace(weight=weighted))
         self.classes_ = np.unique(kept.y)  # a class of weight 0 is absent
         return kept._replace(y=encode(kept.y, self.classes_))
 
@@ -156,10 +156,13 @@ class LHBoostClassifier(ClassifierMixin, BoostingEstimator):
     def _is_certain(self):
         return len(self.classes_) < 2
 
-    def _place_targets(self, y, weights, held_out, validation, params):
+    def _count_outputs(self, params):
+        return len(self.classes_) if len(self.classes_) > 2 else 1
+
+    def _place_targets(self, part, weights, held_out, validation, params):
         if self._is_certain():
-            return place_nothing(y, validation)
-        return place_classes(y, weights, held_out, validation, len(self.classes_))
+            return place_nothing(part.y, validation)
+        return place_classes(part.y, weights, held_out, validation, len(self.classes_))
 
     def decision_function(self, X):
         """Return raw scores: the log-odds of the second of two classes, or one score per class.

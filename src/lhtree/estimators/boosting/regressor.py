@@ -124,14 +124,17 @@ class LHBoostRegressor(RegressorMixin, BoostingEstimator):
     def _stratify(self, part, fraction):
         return None
 
-    def _place_targets(self, y, weights, held_out, validation, params):
-        given = y, weights, held_out, validation
+    def _count_outputs(self, params):
+        return max(1, len(params.levels))
+
+    def _place_targets(self, part, weights, held_out, validation, params):
+        given = part.y, weights, held_out, validation
         if params.loss in LOG_LOSSES:
             return place_means(*given, is_gamma=params.loss == "gamma")
         if params.levels:
             is_absolute = params.loss == "absolute_error"
-            return place_quantiles(*given, params.levels, is_absolute=is_absolute)
-        return place_numbers(*given)
+            return place_quantiles(*given, part.offset, params.levels, is_absolute=is_absolute)
+        return place_numbers(*given, part.offset)
 
     def predict(self, X):
         """Return the predicted number of each row.

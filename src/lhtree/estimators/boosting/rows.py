@@ -16,11 +16,14 @@ class Part(NamedTuple):
     X: Any
     y: Any
     weight: Any  # None: every row counts once
+    offset: Any = None  # what is added to their raw scores; None: nothing
 
     def take(self, position: Any) -> Part:
         """Return some of the rows."""
-        weight = None if self.weight is None else self.weight[position]
-        return Part(self.X[position], self.y[position], weight)
+        weight, offset = (
+            None if each is None else each[position] for each in (self.weight, self.offset)
+        )
+        return Part(self.X[position], self.y[position], weight, offset)
 
 
 def to_kind(X: Any, like: Any) -> Any:

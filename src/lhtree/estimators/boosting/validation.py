@@ -12,13 +12,14 @@ from sklearn.utils import column_or_1d
 from lhtree.data.reading import read_rows
 from lhtree.data.validation import check_dates, check_present
 from lhtree.data.weights import resolve_sample_weight
+from lhtree.estimators.boosting.offsets import read_offset
 from lhtree.estimators.boosting.params import BoostingParams
 from lhtree.estimators.boosting.rows import Part, keep_positive
 from lhtree.training.targets import Flags
 
 
 def read_validation(
-    estimator: Any, X: Any, y: Any, sample_weight: Any, params: BoostingParams
+    estimator: Any, X: Any, y: Any, sample_weight: Any, init_score: Any, params: BoostingParams
 ) -> Part | None:
     """Return the validation rows of the caller, None if there are none."""
     if X is None and y is None:
@@ -38,7 +39,8 @@ def read_validation(
             f"y_val must have one entry per row of X_val, {rows.shape[0]}, got {len(y)}."
         )
     weight = resolve_sample_weight(sample_weight, len(y), "sample_weight_val", "X_val")
-    part: Part = estimator._encode_validation(keep_positive(Part(rows, y, weight)), params)
+    offset = read_offset(init_score, len(y), "init_score_val", "X_val")
+    part: Part = estimator._encode_validation(keep_positive(Part(rows, y, weight, offset)), params)
     return part
 
 
