@@ -20,6 +20,7 @@ from lhtree import _core
 from lhtree.arrays import Arrays, Floats, Ints
 from lhtree.data.sparse import split_blocks
 from lhtree.model import ensemble_packing
+from lhtree.model.ensemble_parts import TreeStarts, cut_trees
 from lhtree.model.ensemble_splits import (
     HYPERPLANE,
     CategorySplit,
@@ -31,6 +32,8 @@ from lhtree.model.ensemble_splits import (
 )
 from lhtree.model.ensemble_validation import check_ensemble
 from lhtree.model.tree import compute_depth
+
+STAGED_LEAVES = 2**21  # leaves that a walk down the trees one by one lists at once
 
 
 @dataclass(frozen=True, eq=False)
@@ -199,6 +202,29 @@ class Ensemble:
         """Return the raw scores of rows, one column per output."""
         return self.to_raw(self.sum_values(X, n_threads=n_threads) + self.base)
 
+    def take(self, first: int, last: int) -> Ensemble:
+        """Return the trees from `first` to before `last`, without their importances."""
+        trees = cut_trees(vars(self), self.starts, first, last)
+        return Ensemble(
+            columns=self.columns,
+            base=self.base,
+            power=self.power,
+            origin=self.origin,
+            importance=np.zeros(self.n_features),
+            **trees,
+        )
+
+    def stage_scores(self, X: Any, *, n_threads: int = 1) -> Iterator[Floats]:
+        """Yield the raw scores of rows after each tree; each tree is walked once."""
+        score = np.tile(self.base, (X.shape[0], 1))
+        n_at_once = max(1, min(len(self), STAGED_LEAVES // max(1, X.shape[0])))
+        for first in range(0, len(self), n_at_once):
+            part = self.take(first, min(first + n_at_once, len(self)))
+            leaf = part.apply(X, n_threads=n_threads) + part.tree_start[:-1]
+            for number in part.index.position[leaf].T:
+                score += part.value[number]
+                yield self.to_raw(score)
+
     def to_raw(self, score: Ints) -> Floats:
         """Return integer scores as real numbers."""
         return np.ldexp(score.astype(np.float64) + self.origin, -self.power)
@@ -210,6 +236,11 @@ class Ensemble:
                 [self.apply(part, n_threads=n_threads) for _, part in split_blocks(X)]
             )
         return _core.find_leaves(X, self, self.columns, self._prepared, n_threads)  # type: ignore[attr-defined]
+
+    @cached_property
+    def starts(self) -> TreeStarts:
+        """Where the entries of each tree are."""
+        return TreeStarts.of(vars(self), self.columns.n_codes)
 
     @cached_property
     def index(self) -> NodeIndex:
@@ -241,22 +272,27 @@ class Ensemble:
         return self.importance / total if total > 0 else self.importance.copy()
 
 
-def sum_gains(trees: Arrays, n_columns: int) -> Floats:
-    """Return the gain of all splits by column; a hyperplane's is divided by its weights.
+def sum_gains(trees: Arrays, start: Floats) -> Floats:
+    """Return the gain of all splits by column, added to `start` in the order of the nodes.
 
-    A step of a grid is about the same fraction of each column's standard deviation, so the
-    integer weights compare.
+    A hyperplane's gain is divided by its weights: a step of a grid is about the same fraction
+    of each column's standard deviation, so the integer weights compare.
     """
-    is_split, column = trees["left"] >= 0, trees["column"]
-    is_single = is_split & (column >= 0)
-    importance = np.bincount(column[is_single], trees["gain"][is_single], n_columns)
-    size = np.abs(trees["coefficient"].astype(np.float64))
+    split = np.flatnonzero(trees["left"] >= 0)
+    is_plane = trees["column"][split] < 0
     n_terms = np.diff(trees["term_start"])
-    if len(size):
-        whole = np.repeat(np.add.reduceat(size, trees["term_start"][:-1]), n_terms)
-        gain = np.repeat(trees["gain"][is_split & (column < 0)], n_terms)
-        importance = importance + np.bincount(trees["feature"], gain * size / whole, n_columns)
-    return np.asarray(importance, dtype=np.float64)
+    size = np.abs(trees["coefficient"].astype(np.float64))
+    whole = np.add.reduceat(size, trees["term_start"][:-1]) if len(n_terms) else np.empty(0)
+    of_plane = (
+        np.repeat(trees["gain"][split[is_plane]], n_terms) * size / np.repeat(whole, n_terms)
+    )
+    node = np.concatenate([split[~is_plane], np.repeat(split[is_plane], n_terms)])
+    column = np.concatenate([trees["column"][split[~is_plane]], trees["feature"]])
+    gain = np.concatenate([trees["gain"][split[~is_plane]], of_plane])
+    order = np.argsort(node, kind="stable")
+    column = np.concatenate([np.arange(len(start)), column[order]])
+    gain = np.concatenate([start, gain[order]])
+    return np.asarray(np.bincount(column, gain, len(start)), dtype=np.float64)
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,26 +12,12 @@ from numpy.typing import NDArray
 from lhtree import _core
 from lhtree.arrays import Floats, Ints
 from lhtree.model.ensemble import Ensemble, GridColumns, sum_gains
+from lhtree.model.ensemble_parts import TREE_ARRAYS
 from lhtree.training.plan import BoostingPlan
 from lhtree.training.targets import Flags, TargetScale, Weights
 
 MOST_STEPS = 50  # to the best scores before the first round
 LEAST_RATE = 1 / 64  # of such a step
-NODE_ARRAYS = (
-    "tree_start",
-    "left",
-    "column",
-    "missing_left",
-    "value",
-    "weight",
-    "threshold",
-    "codes",
-    "term_start",
-    "feature",
-    "coefficient",
-    "fill",
-    "cut",
-)
 
 
 @dataclass
@@ -199,8 +185,8 @@ def boost(
         base=scale.base,
         power=scale.power,
         origin=scale.origin,
-        importance=sum_gains(trees, len(columns.n_codes)),
-        **{name: trees[name] for name in NODE_ARRAYS},
+        importance=sum_gains(trees, np.zeros(len(columns.n_codes))),
+        **{name: trees[name] for name in TREE_ARRAYS},
     )
     return ensemble, losses
 

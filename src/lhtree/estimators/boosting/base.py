@@ -164,3 +164,24 @@ class BoostingEstimator(TreeEstimator):
         rows = read_rows(self, X)
         score = self.forest_.score(rows, n_threads=count_threads(self.n_jobs))
         return score if score.shape[1] > 1 else score[:, 0]
+
+    def _stage_scores(self, X):
+        """Yield what `_score_rows` would return after each round."""
+        rows = read_rows(self, X)
+        for score in self.forest_.stage_scores(rows, n_threads=count_threads(self.n_jobs)):
+            yield score if score.shape[1] > 1 else score[:, 0]
+
+    def staged_predict(self, X):
+        """Return the predictions after each round, one array at a time.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows with the columns of the training data.
+
+        Returns
+        -------
+        iterator of ndarray of shape (n_samples,)
+            Predictions as of `predict`; the last are those of the model.
+        """
+        return map(self._to_predictions, self._stage_scores(X))

@@ -193,7 +193,39 @@ class LHBoostClassifier(ClassifierMixin, BoostingEstimator):
         ndarray of shape (n_samples, n_classes)
             Probabilities in the order of ``classes_``; rows sum to one.
         """
-        score = self._score_rows(X)
+        return self._to_probabilities(self._score_rows(X))
+
+    def staged_predict_proba(self, X):
+        """Return the probability of each class after each round, one array at a time.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows with the columns of the training data.
+
+        Returns
+        -------
+        iterator of ndarray of shape (n_samples, n_classes)
+            Probabilities as of `predict_proba`; the last are those of the model.
+        """
+        return map(self._to_probabilities, self._stage_scores(X))
+
+    def staged_decision_function(self, X):
+        """Return the raw scores after each round, one array at a time.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows with the columns of the training data.
+
+        Returns
+        -------
+        iterator of ndarray of shape (n_samples,) or (n_samples, n_classes)
+            Scores as of `decision_function`; the last are those of the model.
+        """
+        return self._stage_scores(X)
+
+    def _to_probabilities(self, score):
         if len(self.classes_) == 1:
             return np.ones((len(score), 1))
         if len(self.classes_) > 2:
@@ -234,7 +266,9 @@ class LHBoostClassifier(ClassifierMixin, BoostingEstimator):
         ndarray of shape (n_samples,)
             Class labels.
         """
-        score = self._score_rows(X)
+        return self._to_predictions(self._score_rows(X))
+
+    def _to_predictions(self, score):
         if len(self.classes_) > 2:
             return self.classes_[score.argmax(axis=1)]
         return self.classes_[((score > 0) & (len(self.classes_) > 1)).astype(np.intp)]

@@ -149,7 +149,10 @@ class LHBoostRegressor(RegressorMixin, BoostingEstimator):
         ndarray of shape (n_samples,) or (n_samples, n_levels)
             Predictions: a column per level where `quantile` is a list.
         """
-        return read_link(self).predict_numbers(self._score_rows(X))
+        return self._to_predictions(self._score_rows(X))
+
+    def _to_predictions(self, score):
+        return read_link(self).predict_numbers(score)
 
     def score(self, X, y, sample_weight=None):
         """Return the coefficient of determination, R2, of the predictions.
