@@ -330,6 +330,7 @@ grow::BoostingPlan read_plan(nb::handle object) {
   read_field(object, "first_round", plan.first_round);
   read_field(object, "n_rounds", plan.n_rounds);
   read_field(object, "patience", plan.patience);
+  read_field(object, "tolerance", plan.tolerance);
   read_field(object, "learning_rate", plan.learning_rate);
   read_field(object, "subsample", plan.subsample);
   read_field(object, "l2_regularization", plan.l2_regularization);

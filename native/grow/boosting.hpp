@@ -17,6 +17,7 @@ namespace lhtree::grow {
 struct BoostingPlan {
   std::int64_t first_round = 0, n_rounds = 100;
   std::int64_t patience = 0;  // rounds without a lower validation loss; 0: never stop early
+  double tolerance = 0.0;     // by which a sum of losses must be lower to count
   double learning_rate = 0.1;
   double subsample = 1.0;  // share of the rows that each round draws
   double l2_regularization = 0.0;
@@ -74,7 +75,8 @@ class Booster {
       const double unit = loss_.begin_round(rows_, key, team_);
       note_losses(compute_gradients(loss_, rows_, team_, is_last ? nullptr : gradient_.data()),
                   result);
-      if (result.validation_loss.back() < result.validation_loss[best]) best = round;
+      const double least = result.validation_loss[best] - plan_.tolerance;
+      if (result.validation_loss.back() < least) best = round;
       if (is_last || (plan_.patience > 0 && round - best >= plan_.patience)) break;
       add_tree(plan_.first_round + round, key, plan_.learning_rate * unit, result.trees);
     }

@@ -39,6 +39,7 @@ class Plan:
     shrinkage: float = 0.3  # of correlations in directions
     weight_shift: int = 0  # bits of weights that directions drop
     patience: int = 0  # rounds without a lower loss of the held-out rows; 0: any number
+    tolerance: float = 0.0  # by which a sum of losses must be lower to count
     seed: int = 0
     first_round: int = 0  # rounds that are there already
     levels: tuple[float, ...] = ()  # of quantile loss, one per output
@@ -131,10 +132,19 @@ def measure(loss, parts):
     return sums
 
 
-def has_lost_patience(losses, patience):
-    """Return whether so many rounds in a row did not lower the least loss before them."""
-    first_best = losses.index(min(losses))
-    return patience > 0 and len(losses) - 1 - first_best >= patience
+def find_best_round(losses, tolerance):
+    """Return the last round that counts: whose loss is lower, by more than a tolerance."""
+    best = 0
+    for number, loss in enumerate(losses):
+        if float(loss) < float(losses[best]) - tolerance:
+            best = number
+    return best
+
+
+def has_lost_patience(losses, plan):
+    """Return whether so many rounds in a row did not lower the loss."""
+    best = find_best_round(losses, plan.tolerance)
+    return plan.patience > 0 and len(losses) - 1 - best >= plan.patience
 
 
 def boost(columns, training, validation, loss, plan, n_outputs=1):
@@ -172,7 +182,7 @@ def boost(columns, training, validation, loss, plan, n_outputs=1):
         for rows, of_part in parts:
             add_values(tree, columns, rows.X, of_part)
         losses.append(measure(loss, parts))
-        if has_lost_patience([held_out for _, held_out in losses], plan.patience):
+        if has_lost_patience([held_out for _, held_out in losses], plan):
             break
     other = parts[1][1] if validation is not None else None
     return Boosted(trees, score, other, *map(list, zip(*losses, strict=True)))

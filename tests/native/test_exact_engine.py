@@ -309,10 +309,10 @@ def check_walk(columns, found, case):
     assert_array_equal(ensemble.sum_values(case.X) + case.score, score)
 
 
-@given(case=cases, n_validation=st.integers(0, 20))
-def test_patience_is_that_of_the_reference(case, n_validation):
+@given(case=cases, n_validation=st.integers(0, 20), tolerance=st.sampled_from([0.0, 1e3, 1e7]))
+def test_patience_is_that_of_the_reference(case, n_validation, tolerance):
     n_validation = min(n_validation, len(case.X) - 1)
-    plan = replace(case.plan, n_rounds=6, patience=2, learning_rate=1.0)
+    plan = replace(case.plan, n_rounds=6, patience=2, learning_rate=1.0, tolerance=tolerance)
     held_out = None if case.held_out is None else case.held_out.copy()
     if held_out is not None:
         held_out[0] = 0  # a row to train on
@@ -322,7 +322,8 @@ def test_patience_is_that_of_the_reference(case, n_validation):
     losses_of_rows = [float(each) for each in expected.held_out_loss]
     assert_array_equal(found["validation_loss"], losses_of_rows)
     assert_array_equal(found["score"], expected.training_score)
-    assert_same_trees(found["trees"], expected.trees[: int(np.argmin(losses_of_rows))])
+    best = boosting.find_best_round(losses_of_rows, tolerance)
+    assert_same_trees(found["trees"], expected.trees[:best])
 
 
 def assert_same_result(first, second):

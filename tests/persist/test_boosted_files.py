@@ -226,7 +226,7 @@ def test_arrays_have_the_narrowest_types(rows, path):
     assert description["class"] == "LHBoostRegressor"
     assert description["format"] == 2
     assert description["version"] == lhtree.__version__
-    fitted = {"power", "origin", "n_iter_", "n_features_in_", "_loss", "_quantile"}
+    fitted = {"power", "origin", "n_iter_", "n_features_in_", "_loss", "_quantile", "_seed"}
     assert fitted == set(description["fitted"])
 
 

@@ -171,6 +171,17 @@ BOOSTING_PARAMETERS = {
     Fraction of the rows that early stopping takes for validation, if `fit` gets none.""",
     "n_iter_no_change": """int
     Number of rounds without a lower validation loss before boosting stops.""",
+    "tol": """float
+    By how much a round must improve the validation loss or score to count for
+    `n_iter_no_change`; the model goes back to the last round that counted.""",
+    "scoring": """"loss", str, callable or None
+    What `train_score_` and `validation_score_` hold, and what says when to stop: "loss" for
+    minus the loss, the name of a scorer of scikit-learn such as "roc_auc", a callable
+    ``scorer(estimator, X, y)``, or None for the method `score`. Scorers see rows as the trees
+    do, at most 10,000 of those to train on, and cost their time after every round.""",
+    "warm_start": """bool
+    Whether the next `fit` continues the model up to the new `n_estimators`. It needs the same
+    rows, targets and weights; without early stopping the model is that of one long fit.""",
     "random_state": """int, RandomState instance or None
     Seed for drawing rows, columns and validation rows.""",
 }
@@ -182,7 +193,9 @@ trees_ : list of lhtree.model.ensemble.BoostedTree
 n_iter_ : int
     Number of rounds that the model keeps.
 train_score_ : ndarray of shape (n_rounds + 1,)
-    Minus the mean loss of the training rows before the first and after each round.
+    Minus the mean loss of the training rows before the first and after each round, or their
+    scores by `scoring`. Squared errors and deviances are halved; the loss of several
+    quantiles is the mean over their levels.
 validation_score_ : ndarray
     The same for the validation rows; empty without them.
 feature_importances_ : ndarray of shape (n_features,)

@@ -27,8 +27,8 @@ def _decode_float(json: Any) -> float:
 def _decode_scores(array: NDArray[Any]) -> NDArray[Any]:
     if array.dtype != np.float64 or array.ndim != 1:
         raise NotPlainError("is not a list of float64")
-    if not np.all(array <= 0):  # squares of huge errors are infinite
-        raise NotPlainError("has a score that is not a number up to 0")
+    if np.isnan(array).any():  # squares of huge errors are infinite
+        raise NotPlainError("has a score that is not a number")
     return array
 
 
@@ -56,6 +56,7 @@ ATTRIBUTES = (
     *OF_COLUMNS,
     Attribute("n_iter_", int, decode_integer(0)),
     Attribute("_loss", str, _decode_loss, is_always_there=False),
+    Attribute("_seed", int, decode_integer(0), is_always_there=False),
     Attribute("_quantile", lambda each: each, _decode_quantile, is_always_there=False),
     Attribute("train_score_", np.ascontiguousarray, _decode_scores, is_array=True),
     Attribute("validation_score_", np.ascontiguousarray, _decode_scores, is_array=True),

@@ -1,18 +1,17 @@
-"""Rounds of boosting on rows in memory."""
+"""Rows of boosting: encoded, weighed, with scores to begin with."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lhtree import _core
-from lhtree.arrays import Floats, Ints
-from lhtree.model.ensemble import Ensemble, GridColumns, sum_gains
-from lhtree.model.ensemble_parts import TREE_ARRAYS
+from lhtree.arrays import Ints
+from lhtree.model.ensemble import GridColumns
 from lhtree.training.plan import BoostingPlan
 from lhtree.training.targets import Flags, TargetScale, Weights
 
@@ -66,13 +65,6 @@ def make_rows(
     """Return rows whose scores are those before the first round, plus an offset."""
     score = np.tile(scale.base, (len(y), 1)) + offset
     return Rows(**vars(encoded), y=y, weight=weights.values, score=score, held_out=held_out)
-
-
-class Losses(NamedTuple):
-    """Mean losses of the rows before and after each round."""
-
-    training: Floats
-    validation: Floats  # empty without validation rows
 
 
 def learn_rows(
@@ -143,56 +135,3 @@ def settle_start(
         if rate < LEAST_RATE or not step.any():
             break
     return scale._replace(base=base)
-
-
-def boost(
-    columns: GridColumns,
-    rows: Rows,
-    validation: Rows,
-    *,
-    loss: str,
-    plan: BoostingPlan,
-    scale: TargetScale,
-    n_threads: int,
-) -> tuple[Ensemble, Losses]:
-    """Add rounds of boosting, up to the one of the lowest validation loss.
-
-    Parameters
-    ----------
-    columns : GridColumns
-        How the columns were encoded.
-    rows, validation : Rows
-        Rows to train on, some of which may be held out, and more rows that say when to stop.
-    loss : {"squared_error", "quantile", "poisson", "gamma", "log_loss"}
-        What the rounds lower.
-    plan : BoostingPlan
-        Rounds and trees.
-    scale : TargetScale
-        What integer scores mean.
-    n_threads : int
-        Number of threads.
-    """
-    result = _core.boost(columns, rows, validation, loss, plan, n_threads)
-    trained, held_out = rows.weigh()
-    held_out += sum(validation.weigh())
-    losses = Losses(
-        _average(result["training_loss"], trained, scale),
-        _average(result["validation_loss"], held_out, scale) if held_out else np.empty(0),
-    )
-    trees = result["trees"]
-    ensemble = Ensemble(
-        columns=columns.without_bins(),
-        base=scale.base,
-        power=scale.power,
-        origin=scale.origin,
-        importance=sum_gains(trees, np.zeros(len(columns.n_codes))),
-        **{name: trees[name] for name in TREE_ARRAYS},
-    )
-    return ensemble, losses
-
-
-def _average(total: Floats, weight: int, scale: TargetScale) -> Floats:
-    """Return mean losses from sums of integer ones."""
-    with np.errstate(over="ignore"):  # the square of a huge error is infinite
-        mean: Floats = np.ldexp(scale.loss_factor * (total / weight), -scale.loss_power)
-    return mean

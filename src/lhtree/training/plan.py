@@ -69,6 +69,7 @@ class BoostingPlan:
     subsample: float = 1.0  # share of the rows that each round draws
     first_round: int = 0
     patience: int = 0  # rounds without a lower validation loss before the last; 0: any
+    tolerance: float = 0.0  # by which a sum of losses must be lower to count
     max_depth: int = NO_MAX_DEPTH
     min_hessian: float = 1.0  # of a leaf, by which it is divided
     min_weight: int = 0  # of a leaf

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Callable
 from typing import Any
 
 SECONDS_BETWEEN_LINES = 1.0
@@ -33,7 +34,7 @@ class Progress:
         self._n_reported = 0
         self._is_verbose = is_verbose
         self._start = self._last_line = time.monotonic()
-        self._context = None
+        self._context: Any = None
         if hasattr(estimator, "_init_callback_context"):  # scikit-learn 1.9 and later
             self._context = estimator._init_callback_context(max_subtasks=n_estimators)
             self._context.call_on_fit_task_begin(estimator=estimator)
@@ -62,3 +63,64 @@ class Progress:
             whole = "" if self._n_estimators is None else f" of {self._n_estimators}"
             text = f"[lhtree] {n_done}{whole} estimators, {now - self._start:.1f} s"
             print(text, file=sys.stderr, flush=True)
+
+
+class RoundProgress(Progress):
+    """Reports rounds of boosting, whose callbacks may stop the fit.
+
+    Parameters
+    ----------
+    estimator : estimator
+        The estimator whose ``fit`` runs.
+    n_rounds : int
+        Number of rounds that the model has at most.
+    data : dict
+        ``X``, ``y`` and ``metadata`` for callbacks.
+    is_verbose : bool
+        Whether to print lines.
+    """
+
+    def __init__(
+        self, estimator: Any, n_rounds: int, data: dict[str, Any], *, is_verbose: bool
+    ) -> None:
+        super().__init__(estimator, n_rounds, is_verbose=is_verbose)
+        self._n_rounds, self._data = n_rounds, data
+        self._task: Any = None
+
+    @property
+    def has_callbacks(self) -> bool:
+        """Whether callbacks want to hear of each round."""
+        return bool(getattr(self._context, "_callbacks", ()))
+
+    @property
+    def is_needed(self) -> bool:
+        """Whether anyone hears of the rounds."""
+        return self._is_verbose or self.has_callbacks
+
+    def begin_round(self) -> None:
+        """Report that a round begins."""
+        if self.has_callbacks:
+            self._task = self._context.subcontext(task_name="round")
+            self._task.call_on_fit_task_begin(estimator=self._estimator, **self._data)
+
+    def end_round(
+        self, n_done: int, scores: list[float], get_model: Callable[[], dict[str, Any]]
+    ) -> bool:
+        """Report the rounds of this fit so far; return whether a callback stops it."""
+        stops = False
+        if self.has_callbacks:
+            stops = self._task.call_on_fit_task_end(
+                estimator=self._estimator, reconstruction_attributes=get_model, **self._data
+            )
+        n_all = self.n_before + n_done
+        now = time.monotonic()
+        is_due = n_all == self._n_rounds or now - self._last_line >= SECONDS_BETWEEN_LINES
+        if self._is_verbose and is_due:
+            self._last_line = now
+            left = (self._n_rounds - n_all) * (now - self._start) / n_done
+            words = ["score", "validation"][: len(scores)]
+            shown = ", ".join(f"{w} {s:.6g}" for w, s in zip(words, scores, strict=True))
+            text = f"[lhtree] {n_all} of {self._n_rounds} rounds, {shown}"
+            text += f", {now - self._start:.1f} s, {left:.1f} s to go"
+            print(text, file=sys.stderr, flush=True)
+        return stops

@@ -52,6 +52,23 @@ class TargetScale(NamedTuple):
     loss_power: int
     loss_factor: float = 1.0
 
+    def to_raw(self, score: Ints) -> Floats:
+        """Return integer scores as real numbers."""
+        return np.ldexp(score.astype(np.float64) + self.origin, -self.power)
+
+    def average(self, total: Floats, weight: int) -> Floats:
+        """Return mean losses from sums of integer ones over rows of some weight."""
+        if weight == 0:
+            return np.zeros(len(total))
+        with np.errstate(over="ignore"):  # the square of a huge error is infinite
+            mean: Floats = np.ldexp(self.loss_factor * (total / weight), -self.loss_power)
+        return mean
+
+    def to_sum(self, loss: float, weight: int) -> float:
+        """Return a mean loss as a sum of integer ones."""
+        with np.errstate(over="ignore"):
+            return float(np.ldexp(loss / (self.loss_factor or 1.0) * weight, self.loss_power))
+
 
 class Targets(NamedTuple):
     """Integer targets of training and validation rows, and their scale."""

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-import numpy as np
-
 from lhtree.data.reading import read_rows
-from lhtree.data.weights import to_units
 from lhtree.estimators.base import TreeEstimator, restored_on_error, with_callbacks
-from lhtree.estimators.boosting.offsets import check_outputs, check_pair, read_offset
+from lhtree.estimators.boosting.continuation import Earlier, negate
+from lhtree.estimators.boosting.offsets import check_pair, read_offset
 from lhtree.estimators.boosting.params import BoostingParams
-from lhtree.estimators.boosting.rows import Part, keep_positive, to_kind
+from lhtree.estimators.boosting.preparation import prepare
+from lhtree.estimators.boosting.rows import Part, keep_positive
+from lhtree.estimators.boosting.scoring import GrowingScores, make_scorer
 from lhtree.estimators.boosting.validation import hold_out, read_validation
+from lhtree.estimators.boosting.watch import FitWatch
 from lhtree.estimators.params import count_threads
-from lhtree.training.boosting import boost, encode_rows, learn_rows, make_rows, settle_start
-from lhtree.training.progress import Progress
-from lhtree.training.targets import Weights, place_offset
+from lhtree.training.progress import RoundProgress
+from lhtree.training.rounds import run_watched
 
 
 class BoostingEstimator(TreeEstimator):
@@ -75,34 +73,52 @@ class BoostingEstimator(TreeEstimator):
             The fitted estimator.
         """
         params = BoostingParams.read(self)
-        progress = Progress(self, params.n_estimators, is_verbose=bool(params.verbose))
+        scorer = make_scorer(self, params.scoring)
+        earlier = Earlier.of(self, params)
+        weights = {} if sample_weight is None else {"sample_weight": sample_weight}
+        data = {"X": X, "y": y, "metadata": weights}
+        is_verbose = bool(params.verbose)
+        progress = RoundProgress(self, params.n_estimators, data, is_verbose=is_verbose)
         with restored_on_error(self):
-            X, y, weight = self._read_training(
-                X,
-                y,
-                sample_weight,
-                params,
-                learns_columns=True,
-                has_codes=True,
-                y_numeric=self._is_regressor,
-            )
-            offset = read_offset(init_score, X.shape[0], "init_score", "X")
-            training = self._encode_targets(keep_positive(Part(X, y, weight, offset)), params)
+            training = self._read_part(X, y, sample_weight, init_score, params)
             validation = read_validation(
                 self, X_val, y_val, sample_weight_val, init_score_val, params
             )
-            check_pair(init_score, init_score_val, has_validation=validation is not None)
-            self._loss, self._quantile = params.loss, params.plain_quantile
-            seed = params.draw_seed()
             has_validation = validation is not None
+            check_pair(init_score, init_score_val, has_validation=has_validation)
+            self._loss, self._quantile = params.loss, params.plain_quantile
+            self._seed = params.draw_seed()
+            if earlier is not None:
+                earlier.check_columns(self)
+                self._seed = self._seed if earlier.seed is None else earlier.seed
+                progress.n_before = len(earlier.forest)
             stops = params.stops_early(len(training.y), has_validation=has_validation)
             held_out = None
-            if validation is None and stops:
-                held_out = hold_out(self, training, params, seed)
+            if stops and not has_validation:
+                held_out = hold_out(self, training, params, self._seed)
                 stops = held_out is not None
-            self._boost(training, held_out, validation, params, seed, stops_early=stops)
+            parts = training, held_out, validation
+            boosting = prepare(self, *parts, params, seed=self._seed, stops_early=stops)
+            if earlier is not None:
+                earlier.join(boosting, training, validation)
+            scores = scorer and GrowingScores(self, scorer, *parts, self._seed)
+            self._run(boosting, scores, progress, earlier, float(params.tol))
         progress.end()
         return self
+
+    def _read_part(self, X, y, sample_weight, init_score, params):
+        """Return the training rows of positive weight."""
+        X, y, weight = self._read_training(
+            X,
+            y,
+            sample_weight,
+            params,
+            learns_columns=True,
+            has_codes=True,
+            y_numeric=self._is_regressor,
+        )
+        offset = read_offset(init_score, X.shape[0], "init_score", "X")
+        return self._encode_targets(keep_positive(Part(X, y, weight, offset)), params)
 
     def _list_missed(self, y, kept, held_out):
         """Return held-out rows that the training rows cannot do without."""
@@ -112,52 +128,19 @@ class BoostingEstimator(TreeEstimator):
         """Whether there is nothing to learn: a single class."""
         return False
 
-    def _boost(self, training, held_out, validation, params, seed, *, stops_early):
-        """Encode the rows, add the rounds and keep the model."""
-        weights = Weights(*to_units(training.weight))
-        n_codes = self.columns_.count_codes()
-        plan = params.resolve(
-            n_columns=len(n_codes),
-            n_numbers=int(np.count_nonzero(n_codes == 0)),
-            n_rows=len(training.y),
-            weights=weights,
-            seed=seed,
-            patience=params.n_iter_no_change if stops_early else 0,
-        )
-        wants_z = plan.n_hyperplanes > 0
-        n_threads = params.n_threads
-        columns, encoded = learn_rows(
-            training.X,
-            weights.values,
-            held_out,
-            n_codes,
-            max_bins=int(params.max_bins),
-            wants_z=wants_z,
-            n_threads=n_threads,
-        )
-        if validation is None:
-            validation = training.take(np.empty(0, dtype=np.intp))
-        other = encode_rows(
-            to_kind(validation.X, training.X), columns, wants_z=wants_z, n_threads=n_threads
-        )
-        other_weights = Weights(*to_units(validation.weight, "sample_weight_val"))
-        targets = self._place_targets(training, weights, held_out, validation.y, params)
-        if self._is_certain():
-            plan = replace(plan, n_rounds=0)
-            training, validation = (each._replace(offset=None) for each in (training, validation))
-        n_outputs, scale = self._count_outputs(params), targets.scale
-        check_outputs("init_score", training.offset, n_outputs)
-        check_outputs("init_score_val", validation.offset, n_outputs)
-        offset = place_offset("init_score", training.offset, scale)
-        rows = make_rows(encoded, targets.training, weights, scale, held_out, offset)
-        offset = place_offset("init_score_val", validation.offset, scale)
-        others = make_rows(other, targets.validation, other_weights, scale, offset=offset)
-        given = {"loss": params.core_loss, "plan": plan, "n_threads": n_threads}
-        if training.offset is not None:
-            scale = settle_start(columns, rows, [others], scale=scale, **given)
-        self.forest_, losses = boost(columns, rows, others, scale=scale, **given)
+    def _run(self, boosting, scores, progress, earlier, tol):
+        """Run the rounds and keep the model."""
+        if scores is None and not progress.is_needed:
+            n_rounds = boosting.run()
+        else:
+            watch = FitWatch(progress, scores, tol, _describe_model)
+            n_rounds = run_watched(boosting, watch)
+        self.forest_ = boosting.take(n_rounds)
         self.n_iter_ = len(self.forest_)
-        self.train_score_, self.validation_score_ = (0.0 - each for each in losses)
+        found = negate(boosting.average_losses()) if scores is None else scores.list_all()
+        if earlier is not None:
+            found = earlier.extend(found, has_losses=scores is None)
+        self.train_score_, self.validation_score_ = found.training, found.validation
 
     def _score_rows(self, X):
         """Return the raw scores of rows in any form: a list, or one column per class."""
@@ -185,3 +168,9 @@ class BoostingEstimator(TreeEstimator):
             Predictions as of `predict`; the last are those of the model.
         """
         return map(self._to_predictions, self._stage_scores(X))
+
+
+def _describe_model(boosting):
+    """Return what a fit that ended now would leave behind, beside what is there already."""
+    forest = boosting.take(boosting.n_done)
+    return {"forest_": forest, "n_iter_": len(forest)}

@@ -79,6 +79,9 @@ class LHBoostClassifier(ClassifierMixin, BoostingEstimator):
         early_stopping="auto",
         validation_fraction=0.1,
         n_iter_no_change=10,
+        tol=0.0,
+        scoring="loss",
+        warm_start=False,
         class_weight=None,
         n_jobs=None,
         random_state=None,
@@ -101,6 +104,9 @@ class LHBoostClassifier(ClassifierMixin, BoostingEstimator):
         self.early_stopping = early_stopping
         self.validation_fraction = validation_fraction
         self.n_iter_no_change = n_iter_no_change
+        self.tol = tol
+        self.scoring = scoring
+        self.warm_start = warm_start
         self.class_weight = class_weight
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -155,9 +161,6 @@ class LHBoostClassifier(ClassifierMixin, BoostingEstimator):
 
     def _is_certain(self):
         return len(self.classes_) < 2
-
-    def _count_outputs(self, params):
-        return len(self.classes_) if len(self.classes_) > 2 else 1
 
     def _place_targets(self, part, weights, held_out, validation, params):
         if self._is_certain():

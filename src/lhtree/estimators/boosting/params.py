@@ -63,6 +63,9 @@ class BoostingParams:
     early_stopping: Any
     validation_fraction: Any
     n_iter_no_change: Any
+    tol: Any
+    scoring: Any
+    warm_start: Any
     n_jobs: Any
     random_state: Any
     verbose: Any
@@ -109,6 +112,8 @@ class BoostingParams:
         )
         wanted = "an integer of at least 1"
         check_integer("n_iter_no_change", self.n_iter_no_change, wanted, low=1)
+        check_real("tol", self.tol, "a number of at least 0", low=0)
+        check_flag("warm_start", self.warm_start)
 
     def _check_trees(self) -> None:
         wanted = "an integer from 2 to 32768"

@@ -75,6 +75,9 @@ class LHBoostRegressor(RegressorMixin, BoostingEstimator):
         early_stopping="auto",
         validation_fraction=0.1,
         n_iter_no_change=10,
+        tol=0.0,
+        scoring="loss",
+        warm_start=False,
         n_jobs=None,
         random_state=None,
         verbose=0,
@@ -97,6 +100,9 @@ class LHBoostRegressor(RegressorMixin, BoostingEstimator):
         self.early_stopping = early_stopping
         self.validation_fraction = validation_fraction
         self.n_iter_no_change = n_iter_no_change
+        self.tol = tol
+        self.scoring = scoring
+        self.warm_start = warm_start
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
@@ -123,9 +129,6 @@ class LHBoostRegressor(RegressorMixin, BoostingEstimator):
 
     def _stratify(self, part, fraction):
         return None
-
-    def _count_outputs(self, params):
-        return max(1, len(params.levels))
 
     def _place_targets(self, part, weights, held_out, validation, params):
         given = part.y, weights, held_out, validation

@@ -1,0 +1,99 @@
+"""Scores of a model while it grows, by a scorer of scikit-learn or the caller's."""
+
+from __future__ import annotations
+
+from copy import copy
+from typing import Any
+
+import numpy as np
+from sklearn.metrics import check_scoring, get_scorer_names
+from sklearn.utils import resample
+
+from lhtree.arrays import Floats, Ints
+from lhtree.estimators.boosting.rows import Part
+from lhtree.training.rounds import Boosting, Losses
+
+MOST_TRAINING_ROWS = 10_000  # that are scored after each round
+
+
+def make_scorer(estimator: Any, scoring: Any) -> Any:
+    """Return the scorer that the parameter `scoring` names, None for the loss."""
+    if isinstance(scoring, str) and scoring == "loss":
+        return None
+    if not (scoring is None or callable(scoring) or scoring in get_scorer_names()):
+        raise ValueError(
+            "scoring must be 'loss', None, a callable or a name that "
+            f"sklearn.metrics.get_scorer_names() lists, got {scoring!r}."
+        )
+    return check_scoring(estimator, scoring)
+
+
+class GrowingScores:
+    """Scores of training and validation rows after each round.
+
+    The scorer sees the estimator as if its fit had ended, and the rows as its trees see them;
+    their raw scores are known, so nothing walks down the trees again.
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        scorer: Any,
+        training: Part,
+        held_out: Any,
+        validation: Part | None,
+        seed: int,
+    ) -> None:
+        self._estimator, self._scorer = estimator, scorer
+        is_held_out = np.zeros(len(training.y), dtype=bool) if held_out is None else held_out > 0
+        self._trained = _draw(estimator, training, np.flatnonzero(~is_held_out), seed)
+        self._held_out = np.flatnonzero(is_held_out)
+        self._training = training.take(self._trained)
+        self._validation = training.take(self._held_out) if validation is None else validation
+        self._is_apart = validation is not None
+        self.training: list[float] = []
+        self.validation: list[float] = []
+
+    def add(self, boosting: Boosting) -> None:
+        """Add the scores after the rounds so far."""
+        score = boosting.rows.score
+        self.training.append(self._score(self._training, score[self._trained], boosting))
+        if len(self._validation.y):
+            known = boosting.others.score if self._is_apart else score[self._held_out]
+            self.validation.append(self._score(self._validation, known, boosting))
+
+    def list_all(self) -> Losses:
+        """Return all scores."""
+        return Losses(np.array(self.training), np.array(self.validation))
+
+    def _score(self, part: Part, score: Ints, boosting: Boosting) -> float:
+        model = copy(self._estimator)
+        raw: Floats = boosting.scale.to_raw(score)
+        raw = raw if raw.shape[1] > 1 else raw[:, 0]
+
+        def score_rows(X: Any) -> Floats:
+            if X is part.X:
+                return raw
+            model.forest_ = boosting.take(boosting.n_done)
+            other: Floats = type(model)._score_rows(model, X)
+            return other
+
+        model._score_rows = score_rows
+        y = part.y if not hasattr(model, "classes_") else model.classes_[part.y]
+        weight = {} if part.weight is None else {"sample_weight": part.weight}
+        return float(self._scorer(model, part.X, y, **weight))
+
+
+def _draw(estimator: Any, training: Part, position: Ints, seed: int) -> Ints:
+    """Draw some of many rows, of all classes."""
+    if len(position) <= MOST_TRAINING_ROWS:
+        return position
+    classes = training.y[position] if hasattr(estimator, "classes_") else None
+    drawn: Ints = resample(
+        position,
+        n_samples=MOST_TRAINING_ROWS,
+        replace=False,
+        random_state=seed,
+        stratify=classes,
+    )
+    return np.sort(drawn)
