@@ -12,6 +12,7 @@ except ImportError as error:
 
 from lhtree.plot.bars import plot_contributions, plot_importances
 from lhtree.plot.boundary import plot_boundary
+from lhtree.plot.learning import plot_learning_curve
 from lhtree.plot.splits import plot_split
 from lhtree.plot.trees import plot_tree
 from lhtree.plot.weights import plot_weights
@@ -20,6 +21,7 @@ __all__ = [
     "plot_boundary",
     "plot_contributions",
     "plot_importances",
+    "plot_learning_curve",
     "plot_split",
     "plot_tree",
     "plot_weights",
