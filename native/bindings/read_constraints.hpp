@@ -11,22 +11,21 @@
 
 namespace lhtree {
 
-/// The direction of each column; none if all are 0.
-inline std::vector<std::int8_t> read_directions(nb::handle plan, const base::Layout& layout,
-                                                std::int64_t n_outputs) {
+/// The trend of each column; none if all are 0.
+inline std::vector<std::int8_t> read_trends(nb::handle plan, const base::Layout& layout,
+                                            std::int64_t n_outputs) {
   std::vector<std::int8_t> result;
   for (const nb::handle each : plan.attr("monotonic_cst")) {
-    const int direction = nb::cast<int>(each);
-    demand(-1 <= direction && direction <= 1, "monotonic_cst must have -1, 0 or 1 only");
-    result.push_back(static_cast<std::int8_t>(direction));
+    const int trend = nb::cast<int>(each);
+    demand(-1 <= trend && trend <= 1, "monotonic_cst must have -1, 0 or 1 only");
+    result.push_back(static_cast<std::int8_t>(trend));
   }
   if (std::all_of(result.begin(), result.end(), [](auto each) { return each == 0; })) return {};
   demand(n_outputs == 1, "monotonic_cst needs a loss with one output");
   demand(static_cast<std::int64_t>(result.size()) == layout.n_columns(),
          "monotonic_cst must have one entry per column");
   for (std::size_t j = 0; j < result.size(); ++j)
-    demand(!layout.column[j].is_category || result[j] == 0,
-           "a column of categories has no direction");
+    demand(!layout.column[j].is_category || result[j] == 0, "a column of categories has no trend");
   return result;
 }
 
@@ -47,7 +46,7 @@ inline std::vector<std::vector<std::int32_t>> read_groups(nb::handle plan,
 
 inline split::Constraints read_constraints(nb::handle plan, const base::Layout& layout,
                                            std::int64_t n_outputs) {
-  return {read_directions(plan, layout, n_outputs), read_groups(plan, layout)};
+  return {read_trends(plan, layout, n_outputs), read_groups(plan, layout)};
 }
 
 }  // namespace lhtree

@@ -31,7 +31,7 @@ struct BoostingPlan {
   TreeSize size;
   std::int64_t max_features = 0;  // columns that a node draws for its single splits; 0: all
   split::HyperplaneSettings hyperplanes;
-  split::Constraints constraints;  // of directions where there is one score per row
+  split::Constraints constraints;  // trends where there is one score per row
 };
 
 /// Trees, and the loss before and after each round, summed over the rows.

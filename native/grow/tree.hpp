@@ -183,7 +183,7 @@ class TreeGrower {
     return node.depth < settings_.size.max_depth && settings_.size.max_leaf_nodes > 1;
   }
 
-  /// The bounds of the steps of a node; null where no column has a direction.
+  /// The bounds of the steps of a node; null where no column has a trend.
   const split::StepBounds* bounds_of(const Node<Sums>& node) const {
     return settings_.constraints.is_monotone() ? &node.freedom.bounds : nullptr;
   }

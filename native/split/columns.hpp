@@ -29,7 +29,7 @@ class ColumnSearch {
 
   /// Replace `best` if a column from `first` to `last` has a cut of a larger score. The others
   /// than those marked by `takes_part` are left out; null: none is. `bounds` of the node are null
-  /// where no column has a direction.
+  /// where no column has a trend.
   void run(const Sums* histogram, const Sums& whole, std::int64_t first, std::int64_t last,
            const std::uint8_t* takes_part, const StepBounds* bounds, Split<Sums>& best) {
     whole_ = whole;
@@ -41,7 +41,7 @@ class ColumnSearch {
       const Sums* bin = histogram + layout_.start[j];
       const int n_bins = column.n_bins;
       n_ordered_ = n_bins - 1;  // after the last present bin, all present values go left
-      cut_order_ = constraints_.direction_of(j);
+      cut_order_ = constraints_.trend_of(j);
       if (column.is_category) {
         look_at_categories(j, bin, n_bins + 1, best);
         continue;

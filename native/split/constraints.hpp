@@ -1,4 +1,4 @@
-// Monotone and interaction constraints: directions of columns, bounds of nodes, groups of columns.
+// Monotone and interaction constraints: trends of columns, bounds of nodes, groups of columns.
 #pragma once
 
 #include <algorithm>
@@ -40,17 +40,17 @@ struct Freedom {
 
 /// Constraints of a model.
 struct Constraints {
-  std::vector<std::int8_t> direction;            // of the score in each column; empty: none has one
+  std::vector<std::int8_t> trend;                // of the score in each column; empty: none has one
   std::vector<std::vector<std::int32_t>> group;  // of columns, ascending; empty: all may interact
 
-  bool is_monotone() const { return !direction.empty(); }
-  int direction_of(std::int64_t column) const { return is_monotone() ? direction[column] : 0; }
+  bool is_monotone() const { return !trend.empty(); }
+  int trend_of(std::int64_t column) const { return is_monotone() ? trend[column] : 0; }
 
   /// Projections rise with the gradient, so scores fall.
   int order_of(const Hyperplane& hyperplane) const {
     const auto& columns = hyperplane.column;
     return std::any_of(columns.begin(), columns.end(),
-                       [&](std::int32_t j) { return direction_of(j) != 0; })
+                       [&](std::int32_t j) { return trend_of(j) != 0; })
                ? -1
                : 0;
   }
@@ -61,7 +61,7 @@ struct Constraints {
     if (!split.hyperplane.is_empty()) return order_of(split.hyperplane);
     const base::ColumnInfo& column = layout.column[split.column];
     const bool is_missing = split.cut == column.n_bins - 1;  // all present values go left
-    return column.is_category || is_missing ? 0 : direction_of(split.column);
+    return column.is_category || is_missing ? 0 : trend_of(split.column);
   }
 
   /// The groups that have all columns of a split.

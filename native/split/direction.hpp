@@ -328,8 +328,7 @@ inline bool drop_wrong_terms(const NodeColumns& columns, const Constraints& cons
                              const std::vector<double>& x, std::vector<std::int64_t>& terms) {
   std::vector<std::int64_t> kept;
   for (std::size_t a = 0; a < terms.size(); ++a)
-    if (!(x[a] * constraints.direction_of(columns.column(terms[a])) > 0.0))
-      kept.push_back(terms[a]);
+    if (!(x[a] * constraints.trend_of(columns.column(terms[a])) > 0.0)) kept.push_back(terms[a]);
   std::swap(kept, terms);
   return terms.size() < kept.size();
 }

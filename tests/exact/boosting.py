@@ -43,7 +43,7 @@ class Plan:
     seed: int = 0
     first_round: int = 0  # rounds that are there already
     levels: tuple[float, ...] = ()  # of quantile loss, one per output
-    monotonic_cst: tuple[int, ...] = ()  # directions of the columns: -1, 0 or 1; none: all 0
+    monotonic_cst: tuple[int, ...] = ()  # trends of the columns: -1, 0 or 1; none: all 0
     interaction_cst: tuple[tuple[int, ...], ...] = ()  # groups of columns; none: all are one
 
 

@@ -59,13 +59,13 @@ def compute_gain(left, right, whole, bounds, order):
     return np.where(order * steps[0] <= order * steps[1], gain, 0.0)
 
 
-def order_cuts(n_cuts, n_thresholds, direction):
+def order_cuts(n_cuts, n_thresholds, trend):
     """Return the order of each cut of a column: there is none after the last present bin."""
-    return np.where(np.arange(n_cuts) < n_thresholds, direction, 0)
+    return np.where(np.arange(n_cuts) < n_thresholds, trend, 0)
 
 
-def get_direction(plan, j):
-    """Return the direction of a column: -1, 0 or 1."""
+def get_trend(plan, j):
+    """Return the trend of a column: -1, 0 or 1."""
     return plan.monotonic_cst[j] if plan.monotonic_cst else 0
 
 
@@ -75,15 +75,15 @@ def order_split(split, plan, columns):
         return order_hyperplane(split.hyperplane.columns, plan)
     if split.codes is not None or split.cut == len(columns[split.column].thresholds):
         return 0
-    return get_direction(plan, split.column)
+    return get_trend(plan, split.column)
 
 
 def order_hyperplane(columns, plan):
-    """Return -1 if some column of a hyperplane has a direction, else 0.
+    """Return -1 if some column of a hyperplane has a trend, else 0.
 
     Projections rise with the gradient, so scores fall.
     """
-    return -1 if any(get_direction(plan, j) for j in columns) else 0
+    return -1 if any(get_trend(plan, j) for j in columns) else 0
 
 
 def divide_bounds(left, right, ridge, bounds, order):
@@ -110,7 +110,7 @@ def clip_values(tree, values, plan):
         if node.hyperplane is not None:
             order = order_hyperplane(node.hyperplane.columns, plan)
         elif node.codes is None and node.threshold < math.inf:
-            order = get_direction(plan, node.column)
+            order = get_trend(plan, node.column)
         left, right = (int(bounds[k].clip(values[node.left + side])) for side in (0, 1))
         bounds[node.left], bounds[node.left + 1] = bounds[k].divide(order, (left + right) // 2)
     return clipped

@@ -14,7 +14,7 @@ from exact.arithmetic import (
     solve,
 )
 from exact.columns import GAP
-from exact.constraints import draw_group, get_direction, order_hyperplane
+from exact.constraints import draw_group, get_trend, order_hyperplane
 from exact.splits import (
     Split,
     accumulate,
@@ -144,8 +144,8 @@ def compute_direction(terms, v, g, columns, plan):
 
 
 def is_wrong(x, j, plan):
-    """Return whether a term has the sign that the direction of its column forbids."""
-    return x * get_direction(plan, j) > 0.0
+    """Return whether a term has the sign that the trend of its column forbids."""
+    return x * get_trend(plan, j) > 0.0
 
 
 def round_weights(scaled, bits=WEIGHT_BITS):

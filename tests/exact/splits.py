@@ -9,7 +9,7 @@ from exact.arithmetic import draw_columns
 from exact.constraints import (
     Bounds,
     compute_gain,
-    get_direction,
+    get_trend,
     order_cuts,
     score_node,
 )
@@ -49,7 +49,7 @@ class Limits:
     least_weight: float = 0.0
     least_gain: float = 0.0  # of a split
     category_price: float = 0.0  # taken from a score for each category but one
-    bounds: Bounds | None = None  # of Newton steps; None: no column has a direction
+    bounds: Bounds | None = None  # of Newton steps; None: no column has a trend
 
 
 @dataclass(frozen=True)
@@ -135,7 +135,7 @@ def accumulate(by_code, order, start=None):
     return Sums(*parts)
 
 
-def choose_cut(table, rows, j, sums, limits, least_score, direction=0):
+def choose_cut(table, rows, j, sums, limits, least_score, trend=0):
     """Return the best cut of a column of numbers, None if there is none.
 
     Cuts between bins ascend, first with missing values on the right, then on the left. With
@@ -147,7 +147,7 @@ def choose_cut(table, rows, j, sums, limits, least_score, direction=0):
     for missing_left in (False, True) if has_missing else (False,):
         n_cuts = missing if has_missing and not missing_left else missing - 1
         left = accumulate(by_code, np.arange(n_cuts), missing if missing_left else None)
-        order = order_cuts(n_cuts, missing - 1, direction)
+        order = order_cuts(n_cuts, missing - 1, trend)
         score = compute_split_score(left, sums, limits, order)
         cut = choose_first_best(score, least_score)
         if cut is not None:
@@ -194,8 +194,8 @@ def choose_column(table, rows, key, sums, limits, plan, columns, least_score):
         if table.columns[j].n_codes:
             split = choose_categories(table, rows, j, sums, limits, least_score)
         else:
-            direction = get_direction(plan, j)
-            split = choose_cut(table, rows, j, sums, limits, least_score, direction)
+            trend = get_trend(plan, j)
+            split = choose_cut(table, rows, j, sums, limits, least_score, trend)
         if split is not None:
             best, least_score = split, split.score
     return best

@@ -87,7 +87,7 @@ def open_node(table, rows, depth, key, limits, groups, plan):
 
 
 def divide_limits(table, node, is_left, plan):
-    """Return the limits of both children of a node: with bounds if some column has a direction."""
+    """Return the limits of both children of a node: with bounds if some column has a trend."""
     if node.limits.bounds is None:
         return node.limits, node.limits
     left, right = (sum_rows(table, node.rows[side]) for side in (is_left, ~is_left))

@@ -189,12 +189,12 @@ def draw_positive(rng, n, least):
 
 
 def draw_constraints(plan, n_codes, n_outputs, seed):
-    """Return a plan with directions of some columns and groups of columns, or with one of both."""
+    """Return a plan with trends of some columns and groups of columns, or with one of both."""
     rng, n = np.random.default_rng([seed, 1]), len(n_codes)
-    has_directions, has_groups = rng.choice([[1, 0], [0, 1], [1, 1]])
-    if has_directions and n_outputs == 1:
-        directions = np.where(n_codes > 0, 0, rng.integers(-1, 2, n))
-        plan = replace(plan, monotonic_cst=tuple(directions.tolist()))
+    has_trends, has_groups = rng.choice([[1, 0], [0, 1], [1, 1]])
+    if has_trends and n_outputs == 1:
+        trends = np.where(n_codes > 0, 0, rng.integers(-1, 2, n))
+        plan = replace(plan, monotonic_cst=tuple(trends.tolist()))
     if has_groups:
         groups = [rng.permutation(n)[: rng.integers(1, n + 1)] for _ in range(rng.integers(1, 4))]
         rest = np.setdiff1d(np.arange(n), np.concatenate(groups))
@@ -343,15 +343,15 @@ def test_bends_gaps_and_overlapping_groups_are_those_of_the_reference(seed):
     bend = (X[:, 0] + X[:, 1] - 0.3) ** 2 + (X[:, 2] - X[:, 3]) ** 2
     is_missing = rng.random(len(X)) < 0.2
     X[is_missing, 4] = np.nan  # which lowers the target, where it may only rise, or the reverse
-    directions = rng.choice([-1, 1], 5)
-    slope = X[:, :4] @ directions[:4]
+    trends = rng.choice([-1, 1], 5)
+    slope = X[:, :4] @ trends[:4]
     plan = boosting.Plan(
         n_hyperplanes=3,
         max_terms=3,
         max_leaf_nodes=9,
         min_weight=0,
         l2_regularization=float(seed % 2),
-        monotonic_cst=tuple(directions.tolist()),
+        monotonic_cst=tuple(trends.tolist()),
         interaction_cst=((0, 1), (1, 2, 4), (2, 3, 0), (1, 3))[: seed % 2 * 4],
     )
     name = ("squared_error", "poisson", "quantile")[seed % 3]
@@ -360,7 +360,7 @@ def test_bends_gaps_and_overlapping_groups_are_those_of_the_reference(seed):
     y = np.maximum(1, 2**16 * (bend + slope + 19 + 3 * is_missing * rng.choice([-1, 1])))
     case = replace(case, y=y.astype(np.int32), score=np.zeros_like(case.score))
     assert_same_trees(boost(case)[1]["trees"], boost_by_reference(case).trees)
-    check_directions(case, seed)
+    check_trends(case, seed)
     check_paths(case)
 
 
@@ -396,7 +396,7 @@ def check_walk(columns, found, case):
     assert_array_equal(ensemble.sum_values(case.X) + case.score, score)
 
 
-def check_directions(case, seed):
+def check_trends(case, seed):
     """Demand that scores of rows with another value in one column are in order."""
     columns, found = boost(case)
     ensemble = make_ensemble(columns, found, case)
@@ -413,7 +413,7 @@ def check_directions(case, seed):
 
 @given(case=constrained_cases, seed=seeds)
 def test_scores_never_fall_where_they_must_rise(case, seed):
-    check_directions(case, seed)
+    check_trends(case, seed)
 
 
 def list_paths(trees):

@@ -9,6 +9,7 @@ import numpy as np
 from lhtree.data.reading import read_rows
 from lhtree.data.weights import to_units
 from lhtree.estimators.base import TreeEstimator, restored_on_error, with_callbacks
+from lhtree.estimators.boosting.constraints import check_outputs, resolve_constraints
 from lhtree.estimators.boosting.params import BoostingParams
 from lhtree.estimators.boosting.rows import Part, keep_positive, to_kind
 from lhtree.estimators.boosting.validation import hold_out, read_validation
@@ -103,6 +104,8 @@ class BoostingEstimator(TreeEstimator):
             seed=seed,
             patience=params.n_iter_no_change if stops_early else 0,
         )
+        trends, groups = resolve_constraints(self, params)
+        plan = replace(plan, monotonic_cst=trends, interaction_cst=groups)
         wants_z = plan.n_hyperplanes > 0
         n_threads = params.n_threads
         columns, encoded = learn_rows(
@@ -121,6 +124,7 @@ class BoostingEstimator(TreeEstimator):
         )
         other_weights = Weights(*to_units(validation.weight, "sample_weight_val"))
         y, y_other, scale = self._place_targets(training.y, weights, held_out, validation.y)
+        check_outputs(trends, 1 if scale is None else len(scale.base))
         is_certain = scale is None  # a single class: nothing to learn
         if is_certain:
             plan = replace(plan, n_rounds=0)

@@ -55,6 +55,8 @@ class BoostingParams:
     random_state: Any
     verbose: Any
     class_weight: Any = None
+    monotonic_cst: Any = None
+    interaction_cst: Any = None
 
     @classmethod
     def read(cls, estimator: Any) -> BoostingParams:
