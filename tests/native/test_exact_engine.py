@@ -253,6 +253,22 @@ cases = st.builds(make_case, *of_cases, is_constrained=st.booleans())
 constrained_cases = st.builds(make_case, *of_cases, is_constrained=st.just(True))
 
 
+def deepen(plan):
+    """Return a plan of large trees."""
+    large = {"max_leaf_nodes": 20, "max_depth": 99, "max_features": 0}
+    return replace(plan, **large, min_gain=0.0, min_weight=0, min_hessian=0.0)
+
+
+deep_cases = st.builds(
+    make_case,
+    tables(),
+    st.sampled_from([each for each in LOSSES if each[1] == 1]),
+    plans.map(deepen),
+    seeds,
+    is_constrained=st.just(True),
+)
+
+
 def boost(case, *, n_threads=1, is_sparse=False):
     """Boost natively."""
     options = {"wants_z": True, "n_threads": n_threads}
@@ -411,7 +427,8 @@ def check_trends(case, seed):
         assert (rise * case.plan.monotonic_cst[j] >= 0).all()
 
 
-@given(case=constrained_cases, seed=seeds)
+@settings(max_examples=200)
+@given(case=deep_cases, seed=seeds)
 def test_scores_never_fall_where_they_must_rise(case, seed):
     check_trends(case, seed)
 
@@ -603,6 +620,34 @@ def test_the_core_refuses_classes_without_a_score(y):
     for parts in ((rows, changed), (changed, rows)):
         with pytest.raises(ValueError, match="y must have numbers of classes"):
             _core.boost(columns, *parts, "log_loss", boosting.Plan(min_weight=0), 1)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"monotonic_cst": (2,)}, "monotonic_cst must have -1, 0 or 1 only"),
+        ({"monotonic_cst": (1, 0)}, "monotonic_cst must have one entry per column"),
+        ({"interaction_cst": ((),)}, "interaction_cst must have columns of the table"),
+        ({"interaction_cst": ((0, 1),)}, "interaction_cst must have columns of the table"),
+        ({"interaction_cst": ((-1,),)}, "interaction_cst must have columns of the table"),
+    ],
+)
+def test_the_core_refuses_constraints_that_do_not_fit(changes, message):
+    columns, rows = make_small_case()
+    plan = boosting.Plan(min_weight=0)
+    with pytest.raises(ValueError, match=message):
+        _core.boost(columns, rows, rows, "log_loss", replace(plan, **changes), 1)
+
+
+def test_the_core_refuses_trends_of_categories_and_of_several_outputs():
+    plan = boosting.Plan(min_weight=0, monotonic_cst=(1,))
+    columns, many = make_small_case(3)
+    with pytest.raises(ValueError, match="monotonic_cst needs a loss with one output"):
+        _core.boost(columns, many, many, "log_loss", plan, 1)
+    table = np.array([[0.0], [1.0]]), np.array([2], dtype=np.int32), None
+    case = make_case(table, ("squared_error", 1), plan, 0)
+    with pytest.raises(ValueError, match="a column of categories has no trend"):
+        boost(case)
 
 
 def test_the_core_refuses_unknown_losses_columns_and_outputs():
