@@ -14,6 +14,7 @@
 #include "grow/quantiles.hpp"
 #include "grow/softmax.hpp"
 #include "predict/walk.hpp"
+#include "read_constraints.hpp"
 #include "read_rules.hpp"
 #include "threads.hpp"
 
@@ -442,13 +443,14 @@ nb::dict boost(nb::handle columns_object, nb::handle training_object, nb::handle
                const std::string& loss, nb::handle plan_object, std::int64_t n_threads) {
   const std::vector<base::Column> columns = read_columns(columns_object);
   const base::Layout layout = make_layout(columns);
-  const grow::BoostingPlan plan = read_plan(plan_object);
+  grow::BoostingPlan plan = read_plan(plan_object);
   const bool needs_z = plan.hyperplanes.n_hyperplanes > 0;
   RowArrays training(training_object, layout, needs_z),
       validation(validation_object, layout, needs_z);
   demand(!training.score.empty(), "there must be rows");
   demand(training.is_sparse() == validation.is_sparse(), "all rows must be dense, or all sparse");
   check_loss(loss, plan, training, validation);
+  plan.constraints = read_constraints(plan_object, layout, training.n_outputs);
   // Where all hessians are one, they count rows.
   const bool is_counted = loss == "squared_error" || loss == "quantile";
   const bool is_weighted = training.weight || (plan.min_weight > 1 && !is_counted);

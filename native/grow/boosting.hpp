@@ -8,6 +8,7 @@
 
 #include "base/columns.hpp"
 #include "base/reals.hpp"
+#include "grow/leaf_bounds.hpp"
 #include "grow/losses.hpp"
 #include "grow/tree.hpp"
 #include "model/ensemble.hpp"
@@ -31,6 +32,7 @@ struct BoostingPlan {
   TreeSize size;
   std::int64_t max_features = 0;  // columns that a node draws for its single splits; 0: all
   split::HyperplaneSettings hyperplanes;
+  split::Constraints constraints;  // trends where there is one score per row
 };
 
 /// Trees, and the loss before and after each round, summed over the rows.
@@ -94,6 +96,7 @@ class Booster {
     settings.hessian_of_row = Loss::hessian_unit * plan.unit_weight;
     settings.max_features = plan.max_features;
     settings.hyperplanes = plan.hyperplanes;
+    settings.constraints = plan.constraints;
     return settings;
   }
 
@@ -170,13 +173,15 @@ class Booster {
 
   /// What the leaves add to the scores, in the order of the nodes.
   void compute_values(const std::vector<Node<Sums>>& nodes, double step) {
+    const bool is_monotone = plan_.constraints.is_monotone();
     value_.assign(nodes.size() * rows_.n_outputs, 0);
     team_.run(static_cast<std::int64_t>(nodes.size()), [&](std::int64_t k) {
       const Node<Sums>& node = nodes[k];
-      if (node.left < 0)
+      if (node.left < 0 || is_monotone)
         loss_.write_values(rows_, grower_.rows().data() + node.begin, node.n_rows(), node.sums.g,
                            node.sums.h, step, ridge_, values_of(k));
     });
+    if (is_monotone) clip_values(nodes, plan_.constraints, table_.layout, value_);
   }
 
   std::int32_t* values_of(std::int64_t node) { return value_.data() + node * rows_.n_outputs; }
@@ -215,7 +220,9 @@ class Booster {
     };
     const split::Limits limits{ridge_, 0.0, 0};
     const auto get_gain = [&](const Node<Sums>& node) {
-      return node.split.score - split::compute_score(node.sums, limits);
+      return plan_.constraints.is_monotone()
+                 ? node.split.score
+                 : node.split.score - split::compute_score(node.sums, limits);
     };
     trees.append(nodes, columns_, value_.data(), rows_.n_outputs, get_weight, get_gain);
   }

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <limits>
 #include <numeric>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -15,6 +16,7 @@
 #include "old/random.hpp"
 #include "old/stop.hpp"
 #include "split/columns.hpp"
+#include "split/constraints.hpp"
 #include "split/hyperplanes.hpp"
 #include "stats/histogram.hpp"
 
@@ -33,6 +35,7 @@ struct TreeSettings {
   double min_gain = 0.0;          // of a split, in units of the noise
   std::int64_t max_features = 0;  // columns that a node draws for its single splits; 0: all
   split::HyperplaneSettings hyperplanes;
+  split::Constraints constraints;
 };
 
 /// What differs from tree to tree.
@@ -49,6 +52,7 @@ struct Node {
   Sums sums;
   std::int64_t depth = 0;
   std::uint64_t key = 0;  // of its draws
+  split::Freedom freedom;
   split::Split<Sums> split;
   double rank = 0.0;                     // gain of its best split by a single column
   std::vector<std::uint8_t> takes_part;  // columns that it drew for its single splits; empty: all
@@ -134,6 +138,8 @@ class TreeGrower {
     node_[0].end = static_cast<std::int64_t>(row_.size());
     node_[0].sums = whole;
     node_[0].key = draw.key;
+    node_[0].freedom.groups.resize(settings_.constraints.group.size());
+    std::iota(node_[0].freedom.groups.begin(), node_[0].freedom.groups.end(), 0);
     if (may_split(node_[0])) {
       node_[0].histogram = pool_.take();
       choose_splits({0, -1, false});
@@ -159,8 +165,8 @@ class TreeGrower {
   struct Worker {
     Worker(const Table& table, const TreeSettings& settings, const StopFlag& stop)
         : builder(table, stop),
-          columns(table.layout, settings.limits, settings.hessian_of_row),
-          hyperplanes(table, settings.limits, settings.hyperplanes, stop) {}
+          columns(table.layout, settings.limits, settings.constraints, settings.hessian_of_row),
+          hyperplanes(table, settings.limits, settings.constraints, settings.hyperplanes, stop) {}
     stats::HistogramBuilder<Row, Table> builder;
     split::ColumnSearch<Sums> columns;
     split::HyperplaneSearch<Row, Table> hyperplanes;
@@ -177,13 +183,28 @@ class TreeGrower {
     return node.depth < settings_.size.max_depth && settings_.size.max_leaf_nodes > 1;
   }
 
-  /// Mark the columns of a node that have the smallest hashes.
+  /// The bounds of the steps of a node; null where no column has a trend.
+  const split::StepBounds* bounds_of(const Node<Sums>& node) const {
+    return settings_.constraints.is_monotone() ? &node.freedom.bounds : nullptr;
+  }
+
+  /// Mark the columns of the groups that a node may use.
+  void allow_columns(Node<Sums>& node) const {
+    node.takes_part.assign(table_.layout.n_columns(), 0);
+    for (const std::int32_t number : node.freedom.groups)
+      for (const std::int32_t j : settings_.constraints.group[number]) node.takes_part[j] = 1;
+  }
+
+  /// Mark the columns of a node that have the smallest hashes, of those that it may use.
   void draw_columns(Node<Sums>& node) {
     const std::int64_t n_columns = table_.layout.n_columns(), n = settings_.max_features;
+    if (!settings_.constraints.group.empty()) allow_columns(node);
     if (n == 0 || n >= n_columns) return;
     hash_.clear();
     for (std::int64_t j = 0; j < n_columns; ++j)
-      hash_.push_back({hash64(node.key, static_cast<std::uint64_t>(j)), j});
+      if (node.takes_part.empty() || node.takes_part[j])
+        hash_.push_back({hash64(node.key, static_cast<std::uint64_t>(j)), j});
+    if (n >= static_cast<std::int64_t>(hash_.size())) return;
     std::nth_element(hash_.begin(), hash_.begin() + n, hash_.end());
     node.takes_part.assign(n_columns, 0);
     for (std::int64_t k = 0; k < n; ++k) node.takes_part[hash_[k].second] = 1;
@@ -222,7 +243,8 @@ class TreeGrower {
       Node<Sums>& node = node_[number];
       node.takes_part = {};
       if (node.split.is_found())
-        node.rank = node.split.score - split::compute_score(node.sums, settings_.limits);
+        node.rank =
+            node.split.score - split::compute_score(node.sums, settings_.limits, bounds_of(node));
       else
         pool_.give(node.histogram);
     }
@@ -231,10 +253,12 @@ class TreeGrower {
   void search_columns(const Pair& pair, std::int64_t first, std::int64_t last, Worker& worker,
                       split::Split<Sums>* best) {
     const auto search = [&](const Node<Sums>& node, split::Split<Sums>& found) {
-      found.score = split::compute_least_score(node.sums, settings_.limits);
+      const split::StepBounds* bounds = bounds_of(node);
+      found.score = split::compute_least_score(node.sums, settings_.limits, bounds);
       const double least = found.score;
       const std::uint8_t* takes_part = node.takes_part.empty() ? nullptr : node.takes_part.data();
-      worker.columns.run(pool_[node.histogram].data(), node.sums, first, last, takes_part, found);
+      worker.columns.run(pool_[node.histogram].data(), node.sums, first, last, takes_part, bounds,
+                         found);
       if (found.score == least && found.column < 0) found.score = 0.0;
     };
     const Node<Sums>& built = node_[pair.built];
@@ -264,9 +288,10 @@ class TreeGrower {
     run_steps(static_cast<std::int64_t>(numbers.size()), [&](std::int64_t k, Worker& worker) {
       Node<Sums>& node = node_[numbers[k]];
       split::Split<Sums> best = node.split;
-      if (!best.is_found()) best.score = split::compute_least_score(node.sums, settings_.limits);
+      if (!best.is_found())
+        best.score = split::compute_least_score(node.sums, settings_.limits, bounds_of(node));
       worker.hyperplanes.run(row_.data() + node.begin, node.n_rows(), gradient_, node.sums,
-                             node.key, best, node.goes_left);
+                             node.key, node.freedom, best, node.goes_left);
       node.is_tried = true;
       if (!best.hyperplane.is_empty()) node.split = std::move(best);
     });
@@ -320,6 +345,18 @@ class TreeGrower {
     return child;
   }
 
+  /// What constraints leave to the children of a node.
+  void constrain(const Node<Sums>& parent, Node<Sums>& left, Node<Sums>& right) const {
+    const split::Constraints& constraints = settings_.constraints;
+    if (constraints.is_monotone())
+      std::tie(left.freedom.bounds, right.freedom.bounds) =
+          split::divide_bounds(left.sums, right.sums, settings_.limits, parent.freedom.bounds,
+                               constraints.order_of(parent.split, table_.layout));
+    if (constraints.group.empty()) return;
+    left.freedom.groups = constraints.keep_groups(parent.freedom.groups, parent.split);
+    right.freedom.groups = left.freedom.groups;
+  }
+
   /// Divide the rows of a node among two children, and choose their splits if there may be more.
   void divide(std::int64_t number, bool goes_on) {
     finish_split(number);
@@ -330,6 +367,7 @@ class TreeGrower {
     Node<Sums> left = make_child(parent, false, parent.begin, middle, parent.split.left);
     Node<Sums> right =
         make_child(parent, true, middle, parent.end, parent.sums - parent.split.left);
+    constrain(parent, left, right);
     node_[number].goes_left = {};
     node_.push_back(std::move(left));
     node_.push_back(std::move(right));

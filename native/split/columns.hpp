@@ -20,19 +20,28 @@ constexpr double category_smoothing = 10.0;  // rows of hessian one, added to ea
 template <class Sums>
 class ColumnSearch {
  public:
-  ColumnSearch(const base::Layout& layout, const Limits& limits, double hessian_of_row)
-      : layout_(layout), limits_(limits), smoothing_(category_smoothing * hessian_of_row) {}
+  ColumnSearch(const base::Layout& layout, const Limits& limits, const Constraints& constraints,
+               double hessian_of_row)
+      : layout_(layout),
+        limits_(limits),
+        constraints_(constraints),
+        smoothing_(category_smoothing * hessian_of_row) {}
 
   /// Replace `best` if a column from `first` to `last` has a cut of a larger score. The others
-  /// than those marked by `takes_part` are left out; null: none is.
+  /// than those marked by `takes_part` are left out; null: none is. `bounds` of the node are null
+  /// where no column has a trend.
   void run(const Sums* histogram, const Sums& whole, std::int64_t first, std::int64_t last,
-           const std::uint8_t* takes_part, Split<Sums>& best) {
+           const std::uint8_t* takes_part, const StepBounds* bounds, Split<Sums>& best) {
     whole_ = whole;
+    bounds_ = bounds;
+    if (bounds) node_score_ = score_node(whole, limits_, *bounds);
     for (std::int64_t j = first; j < last; ++j) {
       if (takes_part && !takes_part[j]) continue;
       const base::ColumnInfo& column = layout_.column[j];
       const Sums* bin = histogram + layout_.start[j];
       const int n_bins = column.n_bins;
+      n_ordered_ = n_bins - 1;  // after the last present bin, all present values go left
+      cut_order_ = constraints_.trend_of(j);
       if (column.is_category) {
         look_at_categories(j, bin, n_bins + 1, best);
         continue;
@@ -91,7 +100,7 @@ class ColumnSearch {
         left_w_[b] = left.w;
       }
     }
-    const double highest = score_cuts(n_cuts);
+    const double highest = bounds_ ? score_within(*bounds_, n_cuts) : score_cuts(n_cuts);
     if (!(highest - price > least)) return -1;
     int b = 0;
     while (score_[b] != highest) ++b;
@@ -120,6 +129,22 @@ class ColumnSearch {
     return has_weight ? drop_light(n_cuts) : highest;
   }
 
+  double score_within(const StepBounds& bounds, int n_cuts) {
+    const double g = static_cast<double>(whole_.g), h = static_cast<double>(whole_.h);
+    const double ridge = limits_.ridge, least = limits_.least_hessian;
+    double highest = 0.0;
+    for (int b = 0; b < n_cuts; ++b) {
+      const double a = left_g_[b], x = left_h_[b];
+      const double c = has_weight ? right_g_[b] : g - a, y = has_weight ? right_h_[b] : h - x;
+      const double order = b < n_ordered_ ? cut_order_ : 0.0;
+      score_[b] = x >= least && y >= least
+                      ? compute_gain(a, x + ridge, c, y + ridge, node_score_, bounds, order)
+                      : 0.0;
+      highest = std::max(highest, score_[b]);
+    }
+    return has_weight ? drop_light(n_cuts) : highest;
+  }
+
   /// Drop cuts with too little weight on a side; returns the highest score that is left.
   double drop_light(int n_cuts) {
     double highest = 0.0;
@@ -135,8 +160,13 @@ class ColumnSearch {
 
   const base::Layout& layout_;
   const Limits& limits_;
+  const Constraints& constraints_;
   double smoothing_;
   Sums whole_;
+  const StepBounds* bounds_ = nullptr;
+  double node_score_ = 0.0;  // within the bounds
+  double cut_order_ = 0.0;   // of cuts before `n_ordered_`
+  int n_ordered_ = 0;
   std::array<std::pair<double, int>, base::most_codes> order_;
   alignas(64) double left_g_[base::most_codes];
   alignas(64) double left_h_[base::most_codes];

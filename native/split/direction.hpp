@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <numeric>
 #include <utility>
 #include <vector>
 
@@ -13,6 +14,7 @@
 #include "base/instructions.hpp"
 #include "base/reals.hpp"
 #include "base/table.hpp"
+#include "split/constraints.hpp"
 #include "split/split.hpp"
 
 namespace lhtree::split {
@@ -264,7 +266,8 @@ inline bool solve(std::vector<double>& low, std::vector<double>& x) {
 
 /// Weights as integers of 15 bits relative to the largest; terms that round to zero are gone.
 inline Direction round_direction(const NodeColumns& columns, const Moments& moments,
-                                 std::int64_t first, const std::vector<double>& x) {
+                                 const std::vector<std::int64_t>& terms,
+                                 const std::vector<double>& x) {
   double largest = 0.0;
   for (const double value : x) largest = std::max(largest, std::abs(value));
   if (!(largest > 0.0)) return {};
@@ -278,7 +281,7 @@ inline Direction round_direction(const NodeColumns& columns, const Moments& mome
     const double rounded = base::round_half_up(std::ldexp(x[a], coefficient_bits - exponent));
     const auto weight = static_cast<std::int32_t>(std::clamp(rounded, -limit, limit));
     if (weight == 0) continue;
-    const std::int64_t k = first + static_cast<std::int64_t>(a);
+    const std::int64_t k = terms[a];
     kept.push_back(k);
     scaled.push_back(std::ldexp(weight, columns.shift(k)));
     result.hyperplane.column.push_back(columns.column(k));
@@ -295,25 +298,53 @@ inline Direction round_direction(const NodeColumns& columns, const Moments& mome
   return result;
 }
 
-/// Shrunken least squares on the columns from `first` to `last`; empty if there is no direction.
-inline Direction compute_direction(const NodeColumns& columns, const Moments& moments,
-                                   std::int64_t first, std::int64_t last, double shrinkage) {
-  const auto p = static_cast<std::size_t>(last - first);
+/// Shrunken least squares on some terms, by which they are multiplied on the grid; empty if there
+/// is no solution.
+inline std::vector<double> solve_least_squares(const NodeColumns& columns, const Moments& moments,
+                                               const std::vector<std::int64_t>& terms,
+                                               double shrinkage) {
+  const std::size_t p = terms.size();
   if (p < 2) return {};
   const double keep = 1.0 - shrinkage;
   std::vector<double> std(p), matrix(p * p), x(p);
   for (std::size_t a = 0; a < p; ++a) {
-    if (!(moments(first + a, first + a) > 0.0)) return {};
-    std[a] = std::sqrt(moments(first + a, first + a));
+    const double variance = moments(terms[a], terms[a]);
+    if (!(variance > 0.0)) return {};
+    std[a] = std::sqrt(variance);
   }
   for (std::size_t a = 0; a < p; ++a) {
-    x[a] = moments.with_gradient(first + a) / std[a];
+    x[a] = moments.with_gradient(terms[a]) / std[a];
     for (std::size_t b = 0; b < p; ++b)
-      matrix[a * p + b] = a == b ? 1.0 : keep * moments(first + a, first + b) / (std[a] * std[b]);
+      matrix[a * p + b] = a == b ? 1.0 : keep * moments(terms[a], terms[b]) / (std[a] * std[b]);
   }
   if (!solve(matrix, x)) return {};
-  for (std::size_t a = 0; a < p; ++a) x[a] = std::ldexp(x[a] / std[a], -columns.shift(first + a));
-  return round_direction(columns, moments, first, x);
+  for (std::size_t a = 0; a < p; ++a) x[a] = std::ldexp(x[a] / std[a], -columns.shift(terms[a]));
+  return x;
+}
+
+/// Drop terms that would raise the gradient with a column that may only lower it, or the reverse;
+/// returns whether there were any.
+inline bool drop_wrong_terms(const NodeColumns& columns, const Constraints& constraints,
+                             const std::vector<double>& x, std::vector<std::int64_t>& terms) {
+  std::vector<std::int64_t> kept;
+  for (std::size_t a = 0; a < terms.size(); ++a)
+    if (!(x[a] * constraints.trend_of(columns.column(terms[a])) > 0.0)) kept.push_back(terms[a]);
+  std::swap(kept, terms);
+  return terms.size() < kept.size();
+}
+
+/// A direction on the columns from `first` to `last`; empty if there is none.
+inline Direction compute_direction(const NodeColumns& columns, const Moments& moments,
+                                   std::int64_t first, std::int64_t last, double shrinkage,
+                                   const Constraints& constraints) {
+  std::vector<std::int64_t> terms(last - first);
+  std::iota(terms.begin(), terms.end(), first);
+  for (;;) {
+    const std::vector<double> x = solve_least_squares(columns, moments, terms, shrinkage);
+    if (x.empty()) return {};
+    if (!constraints.is_monotone() || !drop_wrong_terms(columns, constraints, x, terms))
+      return round_direction(columns, moments, terms, x);
+  }
 }
 
 }  // namespace lhtree::split

@@ -8,6 +8,7 @@
 
 #include "old/random.hpp"
 #include "old/stop.hpp"
+#include "split/constraints.hpp"
 #include "split/projection.hpp"
 
 namespace lhtree::split {
@@ -39,18 +40,23 @@ class HyperplaneSearch {
   using Sums = typename Row::Sums;
 
   /// A search ends early, with any split, once `stop` is set.
-  HyperplaneSearch(const Table& table, const Limits& limits, const HyperplaneSettings& settings,
-                   const StopFlag& stop)
-      : table_(table), settings_(settings), stop_(stop), projections_(limits) {
+  HyperplaneSearch(const Table& table, const Limits& limits, const Constraints& constraints,
+                   const HyperplaneSettings& settings, const StopFlag& stop)
+      : table_(table),
+        constraints_(constraints),
+        settings_(settings),
+        stop_(stop),
+        projections_(limits) {
     for (std::int64_t j = 0; j < table.layout.n_columns(); ++j)
       if (!table.layout.column[j].is_category) numbers_.push_back(static_cast<std::int32_t>(j));
   }
 
   /// Replace `best` if a hyperplane has a larger score, and list which rows it sends left. The
-  /// node has n rows and draws by `key`.
+  /// node has n rows, draws by `key` and has some freedom under the constraints.
   void run(const std::uint32_t* row, std::int64_t n, const Row* gradient, const Sums& whole,
-           std::uint64_t key, Split<Sums>& best, std::vector<std::uint8_t>& goes_left) {
-    draw_columns(draw_key(key));
+           std::uint64_t key, const Freedom& freedom, Split<Sums>& best,
+           std::vector<std::uint8_t>& goes_left) {
+    draw_columns(draw_key(key), freedom.groups);
     read_gradients(row, n, gradient);
     columns_.gather(table_, row, n, drawn_, weights());
     if (columns_.size() < 2 || stop_) return;
@@ -58,21 +64,47 @@ class HyperplaneSearch {
     const bool is_small = weigh(whole, n) <= small_node * settings_.unit_weight;
     for (std::int64_t k = 0; k < settings_.n_hyperplanes && !stop_; ++k) {
       const Part part(k, columns_.size());
-      const Direction direction =
-          compute_direction(columns_, moments_, part.first, part.last, settings_.shrinkage);
+      const Direction direction = compute_direction(columns_, moments_, part.first, part.last,
+                                                    settings_.shrinkage, constraints_);
       if (direction.hyperplane.is_empty()) continue;
       projections_.project(direction.hyperplane, columns_);
-      if (projections_.run(direction, row, gradient, whole, is_small, best))
+      const StepBounds* bounds = constraints_.is_monotone() ? &freedom.bounds : nullptr;
+      const int order = constraints_.order_of(direction.hyperplane);
+      if (projections_.run(direction, row, gradient, whole, is_small, bounds, order, best))
         projections_.list_sides(goes_left);
     }
   }
 
  private:
-  /// The columns of numbers with the smallest hashes, in their order.
-  void draw_columns(std::uint64_t key) {
+  bool is_number(std::int32_t column) const { return !table_.layout.column[column].is_category; }
+
+  /// The columns of the group with the smallest hash, of those with two numbers or more; null if
+  /// there is none.
+  const std::vector<std::int32_t>* draw_group(std::uint64_t key,
+                                              const std::vector<std::int32_t>& groups) const {
+    const std::uint64_t draws = hash64(key, group_draws);
+    const std::vector<std::int32_t>* best = nullptr;
+    std::uint64_t least = 0;
+    for (const std::int32_t number : groups) {
+      const std::vector<std::int32_t>& group = constraints_.group[number];
+      const std::uint64_t hash = hash64(draws, static_cast<std::uint64_t>(number));
+      if (best && hash >= least) continue;
+      if (std::count_if(group.begin(), group.end(), [&](auto j) { return is_number(j); }) < 2)
+        continue;
+      best = &group;
+      least = hash;
+    }
+    return best;
+  }
+
+  /// The columns of numbers with the smallest hashes, in their order; with groups, of one of them.
+  void draw_columns(std::uint64_t key, const std::vector<std::int32_t>& groups) {
     hash_.clear();
-    for (const std::int32_t j : numbers_)
-      hash_.push_back({hash64(key, static_cast<std::uint64_t>(j)), j});
+    const std::vector<std::int32_t>* group =
+        constraints_.group.empty() ? &numbers_ : draw_group(key, groups);
+    if (group)
+      for (const std::int32_t j : *group)
+        if (is_number(j)) hash_.push_back({hash64(key, static_cast<std::uint64_t>(j)), j});
     const auto n = std::min<std::int64_t>(hash_.size(), settings_.max_terms);
     std::partial_sort(hash_.begin(), hash_.begin() + n, hash_.end());
     drawn_.clear();
@@ -100,7 +132,10 @@ class HyperplaneSearch {
     }
   }
 
+  static constexpr std::uint64_t group_draws = ~std::uint64_t{6};  // no number of a column
+
   const Table& table_;
+  const Constraints& constraints_;
   HyperplaneSettings settings_;
   const StopFlag& stop_;
   std::vector<std::int32_t> numbers_, drawn_;

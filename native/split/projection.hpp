@@ -41,9 +41,14 @@ class ProjectionSearch {
   }
 
   /// Replace `best` if there is a cut of the projections of a larger score; returns whether.
+  /// `bounds` may be null; else `order` is that of the hyperplane.
   bool run(const Direction& direction, const std::uint32_t* row, const Row* gradient,
-           const Sums& whole, bool is_small, Split<Sums>& best) {
+           const Sums& whole, bool is_small, const StepBounds* bounds, int order,
+           Split<Sums>& best) {
     whole_ = whole;
+    bounds_ = bounds;
+    order_ = order;
+    if (bounds) node_score_ = score_node(whole, limits_, *bounds);
     score_ = best.score;
     is_found_ = false;
     if (is_small)
@@ -111,7 +116,9 @@ class ProjectionSearch {
 
   /// Left are the entries of `projection_`, which may have become bins, below `place`.
   void look_at(const Sums& left, std::int64_t threshold, std::int64_t place) {
-    const double score = compute_split_score(left, whole_, limits_);
+    const double score = bounds_
+                             ? compute_gain(left, whole_, limits_, node_score_, *bounds_, order_)
+                             : compute_split_score(left, whole_, limits_);
     if (!(score > score_)) return;
     score_ = score;
     threshold_ = threshold;
@@ -122,6 +129,8 @@ class ProjectionSearch {
 
   const Limits& limits_;
   Sums whole_, left_;
+  const StepBounds* bounds_ = nullptr;
+  double node_score_ = 0.0, order_ = 0.0;  // within the bounds
   double score_ = 0.0;
   bool is_found_ = false;
   std::int64_t threshold_ = 0, place_ = 0;

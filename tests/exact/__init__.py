@@ -4,6 +4,6 @@ Nothing here is fast, and nothing depends on the order of rows: sums are integer
 whatever is a double is made of them by one stated formula. `docs/design/exact-engine.md`
 says the same in words, and why.
 
-Read it in this order: weights, columns, arithmetic, losses, splits, hyperplanes, trees,
-boosting; paper has the rules of the paper on the same grid.
+Read it in this order: weights, columns, arithmetic, losses, constraints, splits, hyperplanes,
+trees, boosting; paper has the rules of the paper on the same grid.
 """

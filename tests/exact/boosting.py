@@ -11,6 +11,7 @@ import numpy as np
 
 from exact.arithmetic import hash64
 from exact.columns import encode
+from exact.constraints import Bounds, clip_values
 from exact.losses import make_loss, sum_losses
 from exact.splits import SMOOTHING, Limits, Table
 from exact.trees import Node, add_values, grow_tree
@@ -43,6 +44,8 @@ class Plan:
     seed: int = 0
     first_round: int = 0  # rounds that are there already
     levels: tuple[float, ...] = ()  # of quantile loss, one per output
+    monotonic_cst: tuple[int, ...] = ()  # trends of the columns: -1, 0 or 1; none: all 0
+    interaction_cst: tuple[tuple[int, ...], ...] = ()  # groups of columns; none: all are one
 
 
 @dataclass(frozen=True)
@@ -90,6 +93,7 @@ def make_limits(loss, plan, is_weighted):
         smoothing=float(SMOOTHING * unit),
         least_hessian=max(1.0, plan.min_hessian * unit),
         least_weight=plan.min_weight if is_counted else 0.0,
+        bounds=Bounds() if any(plan.monotonic_cst) else None,
     )
 
 
@@ -147,6 +151,16 @@ def has_lost_patience(losses, plan):
     return plan.patience > 0 and len(losses) - 1 - best >= plan.patience
 
 
+def set_values(tree, values, plan):
+    """Return a tree whose leaves add values; ``values`` has those that each node would add."""
+    if any(plan.monotonic_cst):
+        values = [(each,) for each in clip_values(tree, [each for (each,) in values], plan)]
+    return [
+        node if node.left >= 0 else replace(node, values=each)
+        for node, each in zip(tree, values, strict=True)
+    ]
+
+
 def boost(columns, training, validation, loss, plan, n_outputs=1):
     """Boost trees; ``validation`` rows, all held out, may be None; ``loss`` is a name."""
     loss, weight = make_loss(loss, n_outputs, plan.levels), training.weight_or_one
@@ -173,11 +187,8 @@ def boost(columns, training, validation, loss, plan, n_outputs=1):
         tree = grow_tree(table, drawn, own, own_plan, key)
         step = plan.learning_rate * gradients[2], limits.ridge
         of_rows = gradients, training.y, weight
-        tree = [
-            node if node.left >= 0
-            else replace(node, values=loss.compute_values(*of_rows, node.rows, *step))
-            for node in tree
-        ]  # fmt: skip
+        values = [loss.compute_values(*of_rows, node.rows, *step) for node in tree]
+        tree = set_values(tree, values, plan)
         trees.append(tree)
         for rows, of_part in parts:
             add_values(tree, columns, rows.X, of_part)

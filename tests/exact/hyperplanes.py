@@ -14,6 +14,7 @@ from exact.arithmetic import (
     solve,
 )
 from exact.columns import GAP
+from exact.constraints import draw_group, get_trend, order_hyperplane
 from exact.splits import (
     Split,
     accumulate,
@@ -83,10 +84,16 @@ def center_column(j, z, v):
     return Term(j, center, shift, np.where(is_present, (z - center) >> shift, 0))
 
 
-def list_terms(table, rows, key, v, max_terms):
-    """Return the columns that a node draws for its hyperplanes, in the order of their hashes."""
-    numbers = [j for j, column in enumerate(table.columns) if not column.n_codes]
-    drawn = draw_columns(make_hyperplane_key(key), numbers, max_terms)
+def list_terms(table, rows, key, v, max_terms, groups):
+    """Return the columns that a node draws for its hyperplanes, in the order of their hashes.
+
+    They lie within one of the groups.
+    """
+    key = make_hyperplane_key(key)
+    numbers = [
+        (number, [j for j in group if not table.columns[j].n_codes]) for number, group in groups
+    ]
+    drawn = draw_columns(key, draw_group(key, numbers), max_terms)
     terms = [center_column(j, table.z[rows, j], v) for j in drawn]
     return [term for term in terms if term is not None]
 
@@ -110,23 +117,35 @@ def compute_moment(v, a, b):
     return product - first * second / total
 
 
-def compute_direction(terms, v, g, columns, shrinkage):
-    """Return shrunken least squares of the gradient on some terms, None if there is none."""
+def compute_direction(terms, v, g, columns, plan):
+    """Return shrunken least squares of the gradient on some terms, None if there is none.
+
+    Terms that would raise the gradient with a column that may only lower it, or the reverse,
+    are dropped, and the rest is solved again.
+    """
     short = np.minimum((g + (1 << SHORT_BITS >> 1)) >> SHORT_BITS, MOST_SHORT)
     moment = [[compute_moment(v, a.q, b.q) for b in terms] for a in terms]
     if not all(moment[a][a] > 0.0 for a in range(len(terms))):
         return None
     std = [math.sqrt(moment[a][a]) for a in range(len(terms))]
     right = [compute_moment(v, term.q, short) / s for term, s in zip(terms, std, strict=True)]
-    keep, p = 1.0 - shrinkage, range(len(terms))
+    keep, p = 1.0 - plan.shrinkage, range(len(terms))
     matrix = [[1.0 if a == b else keep * moment[a][b] / (std[a] * std[b]) for b in p] for a in p]
     solution = solve(matrix, right)
     if solution is None:
         return None
+    kept = [t for x, t in zip(solution, terms, strict=True) if not is_wrong(x, t.column, plan)]
+    if len(kept) < len(terms):
+        return compute_direction(kept, v, g, columns, plan)
     scaled = [
         math.ldexp(x / s, -term.shift) for x, s, term in zip(solution, std, terms, strict=True)
     ]
     return round_direction(terms, scaled, moment, columns, int(v.sum()))
+
+
+def is_wrong(x, j, plan):
+    """Return whether a term has the sign that the trend of its column forbids."""
+    return x * get_trend(plan, j) > 0.0
 
 
 def round_weights(scaled, bits=WEIGHT_BITS):
@@ -186,19 +205,20 @@ def number_projections(projection, direction, is_small):
     return number, [start + (b << shift) for b in range(1, N_BINS)]
 
 
-def choose_hyperplane(table, rows, sums, direction, limits, is_small, least_score):
+def choose_hyperplane(table, rows, sums, direction, limits, is_small, least_score, order=0):
     """Return the best cut along a direction, the lowest of equal ones, None if there is none."""
     projection = direction.hyperplane.project(table.z[rows])
     number, thresholds = number_projections(projection, direction, is_small)
     by_bin = sum_by_code(table, rows, number, len(thresholds) + 1)
-    score = compute_split_score(accumulate(by_bin, np.arange(len(thresholds))), sums, limits)
+    left = accumulate(by_bin, np.arange(len(thresholds)))
+    score = compute_split_score(left, sums, limits, order)
     cut = choose_first_best(score, least_score)
     if cut is None:
         return None
     return Split(float(score[cut]), hyperplane=replace(direction.hyperplane, cut=thresholds[cut]))
 
 
-def choose_oblique(table, rows, key, sums, limits, plan, least_score):
+def choose_oblique(table, rows, key, sums, limits, plan, groups, least_score):
     """Return the best split by a hyperplane, the first of equal ones, None if there is none.
 
     A node is small by the weighted number of its rows: a row of weight w counts like w copies.
@@ -207,12 +227,15 @@ def choose_oblique(table, rows, key, sums, limits, plan, least_score):
     if plan.n_hyperplanes == 0 or int(v.sum()) == 0:
         return None
     is_small = sums.weight <= SMALL_NODE * plan.unit_weight
-    terms = list_terms(table, rows, key, v, plan.max_terms)
+    terms = list_terms(table, rows, key, v, plan.max_terms, groups)
     for part in list_parts(terms, plan.n_hyperplanes):
-        direction = compute_direction(part, v, table.g[rows], table.columns, plan.shrinkage)
+        direction = compute_direction(part, v, table.g[rows], table.columns, plan)
         if direction is None:
             continue
-        split = choose_hyperplane(table, rows, sums, direction, limits, is_small, least_score)
+        order = order_hyperplane(direction.hyperplane.columns, plan)
+        split = choose_hyperplane(
+            table, rows, sums, direction, limits, is_small, least_score, order
+        )
         if split is not None:
             best, least_score = split, split.score
     return best

@@ -6,6 +6,13 @@ from typing import Any
 import numpy as np
 
 from exact.arithmetic import draw_columns
+from exact.constraints import (
+    Bounds,
+    compute_gain,
+    get_trend,
+    order_cuts,
+    score_node,
+)
 
 N_CODES = 256  # all that a byte can hold
 SMOOTHING = 10  # rows of gradient 0 that are added to each category to order it
@@ -42,6 +49,7 @@ class Limits:
     least_weight: float = 0.0
     least_gain: float = 0.0  # of a split
     category_price: float = 0.0  # taken from a score for each category but one
+    bounds: Bounds | None = None  # of Newton steps; None: no column has a trend
 
 
 @dataclass(frozen=True)
@@ -74,17 +82,28 @@ def sum_by_code(table, rows, code, n_codes=N_CODES):
 
 
 def compute_node_score(sums, limits):
-    """Return G**2 / (H + λ); a node has a row, and so a hessian of at least one."""
+    """Return G**2 / (H + λ); a node has a row, and so a hessian of at least one.
+
+    Scores of splits within bounds are gains: there the node has none.
+    """
+    if limits.bounds is not None:
+        return 0.0
     return float(sums.g) * float(sums.g) / (float(sums.h) + limits.ridge)
 
 
 def compute_least_score(sums, limits):
     """Return what the score of a split must exceed to be worth it."""
+    if limits.bounds is not None:
+        own = score_node(float(sums.g), float(sums.h) + limits.ridge, limits.bounds)
+        return abs(own) * 2.0**-40 + limits.least_gain
     return compute_node_score(sums, limits) * (1.0 + 2.0**-40) + limits.least_gain
 
 
-def compute_split_score(left, sums, limits):
-    """Return the scores of cuts from the sums on their left, 0 where a limit is not met."""
+def compute_split_score(left, sums, limits, order=0):
+    """Return the scores of cuts from the sums on their left, 0 where a limit is not met.
+
+    Within bounds they are gains, and 0 where the outputs are not in order.
+    """
     a, x = left.g.astype(np.float64), left.h.astype(np.float64)
     c, y = (sums.g - left.g).astype(np.float64), (sums.h - left.h).astype(np.float64)
     lightest = np.minimum(left.weight, sums.weight - left.weight)
@@ -92,6 +111,9 @@ def compute_split_score(left, sums, limits):
     is_allowed &= lightest >= limits.least_weight
     # Both hessians are one or more where the split is allowed: no division by zero.
     x, y = (np.where(is_allowed, side + limits.ridge, 1.0) for side in (x, y))
+    if limits.bounds is not None:
+        whole = float(sums.g), float(sums.h) + limits.ridge
+        return np.where(is_allowed, compute_gain((a, x), (c, y), whole, limits.bounds, order), 0.0)
     return np.where(is_allowed, (a * a * y + c * c * x) / (x * y), 0.0)
 
 
@@ -113,7 +135,7 @@ def accumulate(by_code, order, start=None):
     return Sums(*parts)
 
 
-def choose_cut(table, rows, j, sums, limits, least_score):
+def choose_cut(table, rows, j, sums, limits, least_score, trend=0):
     """Return the best cut of a column of numbers, None if there is none.
 
     Cuts between bins ascend, first with missing values on the right, then on the left. With
@@ -125,7 +147,8 @@ def choose_cut(table, rows, j, sums, limits, least_score):
     for missing_left in (False, True) if has_missing else (False,):
         n_cuts = missing if has_missing and not missing_left else missing - 1
         left = accumulate(by_code, np.arange(n_cuts), missing if missing_left else None)
-        score = compute_split_score(left, sums, limits)
+        order = order_cuts(n_cuts, missing - 1, trend)
+        score = compute_split_score(left, sums, limits, order)
         cut = choose_first_best(score, least_score)
         if cut is not None:
             best = Split(float(score[cut]), j, cut, missing_left)
@@ -159,17 +182,20 @@ def choose_categories(table, rows, j, sums, limits, least_score):
     return Split(net, j, codes=frozenset(codes))
 
 
-def choose_column(table, rows, key, sums, limits, max_features, least_score):
-    """Return the best split by a single column, the first of equal ones, None if there is none.
+def choose_column(table, rows, key, sums, limits, plan, columns, least_score):
+    """Return the best split by one of some columns, the first of equal ones, or None.
 
-    With ``max_features``, the columns of smallest hash of the node's key take part.
+    With ``max_features``, those of smallest hash of the node's key take part.
     """
-    columns, best = list(range(len(table.columns))), None
-    if max_features:
-        columns = sorted(draw_columns(key, columns, max_features))
-    for j in columns:
-        choose = choose_categories if table.columns[j].n_codes else choose_cut
-        split = choose(table, rows, j, sums, limits, least_score)
+    best = None
+    if plan.max_features:
+        columns = draw_columns(key, columns, plan.max_features)
+    for j in sorted(columns):
+        if table.columns[j].n_codes:
+            split = choose_categories(table, rows, j, sums, limits, least_score)
+        else:
+            trend = get_trend(plan, j)
+            split = choose_cut(table, rows, j, sums, limits, least_score, trend)
         if split is not None:
             best, least_score = split, split.score
     return best

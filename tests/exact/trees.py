@@ -7,8 +7,10 @@ import numpy as np
 
 from exact.arithmetic import make_child_key
 from exact.columns import encode
+from exact.constraints import divide_bounds, keep_groups, list_groups, order_split
 from exact.hyperplanes import Hyperplane, choose_oblique
 from exact.splits import (
+    Limits,
     Split,
     Sums,
     choose_column,
@@ -42,43 +44,56 @@ class OpenNode:
     sums: Sums
     depth: int
     key: int  # of its draws
+    limits: Limits  # with its bounds
+    groups: tuple[tuple[int, tuple[int, ...]], ...]  # numbered, whose columns it may use
     split: Split | None = None
     rank: float = 0.0  # gain of its best split by a single column
     is_tried: bool = False  # whether hyperplanes were tried
     left: int = -1
 
 
-def choose_column_split(table, node, limits, plan):
+def choose_column_split(table, node, plan):
     """Set the best split of a node by a single column; if there is none, try hyperplanes.
 
     The gain of this split is the node's rank among open nodes.
     """
     if node.depth >= plan.max_depth or plan.max_leaf_nodes < 2:
         return
-    least_score = compute_least_score(node.sums, limits)
-    node.split = choose_column(
-        table, node.rows, node.key, node.sums, limits, plan.max_features, least_score
-    )
+    columns = sorted({j for _, group in node.groups for j in group})
+    least_score = compute_least_score(node.sums, node.limits)
+    of_node = node.rows, node.key, node.sums, node.limits, plan
+    node.split = choose_column(table, *of_node, columns, least_score)
     if node.split is None:
-        try_hyperplanes(table, node, limits, plan)
+        try_hyperplanes(table, node, plan)
     if node.split is not None:
-        node.rank = node.split.score - compute_node_score(node.sums, limits)
+        node.rank = node.split.score - compute_node_score(node.sums, node.limits)
 
 
-def try_hyperplanes(table, node, limits, plan):
+def try_hyperplanes(table, node, plan):
     """Replace the split of a node by a hyperplane of a larger score, if there is one."""
     has_split = node.split is not None
-    least_score = node.split.score if has_split else compute_least_score(node.sums, limits)
-    found = choose_oblique(table, node.rows, node.key, node.sums, limits, plan, least_score)
+    least_score = node.split.score if has_split else compute_least_score(node.sums, node.limits)
+    of_node = node.rows, node.key, node.sums, node.limits, plan
+    found = choose_oblique(table, *of_node, node.groups, least_score)
     node.split = found or node.split
     node.is_tried = True
 
 
-def open_node(table, rows, depth, key, limits, plan):
+def open_node(table, rows, depth, key, limits, groups, plan):
     """Return a node with its best split by a single column."""
-    node = OpenNode(rows, sum_rows(table, rows), depth, key)
-    choose_column_split(table, node, limits, plan)
+    node = OpenNode(rows, sum_rows(table, rows), depth, key, limits, groups)
+    choose_column_split(table, node, plan)
     return node
+
+
+def divide_limits(table, node, is_left, plan):
+    """Return the limits of both children of a node: with bounds if some column has a trend."""
+    if node.limits.bounds is None:
+        return node.limits, node.limits
+    left, right = (sum_rows(table, node.rows[side]) for side in (is_left, ~is_left))
+    order = order_split(node.split, plan, table.columns)
+    bounds = divide_bounds(left, right, node.limits.ridge, node.limits.bounds, order)
+    return tuple(replace(node.limits, bounds=each) for each in bounds)
 
 
 def goes_left(split, table, rows):
@@ -98,29 +113,31 @@ def grow_tree(table, rows, limits, plan, key):
     Of the open nodes, that of the largest rank is split, the oldest of equal ones, until there
     are enough leaves. Only then hyperplanes compete with its best single column.
     """
-    nodes = [open_node(table, rows, 0, key, limits, plan)]
+    groups = list_groups(plan, len(table.columns))
+    nodes = [open_node(table, rows, 0, key, limits, groups, plan)]
     for _ in range(plan.max_leaf_nodes - 1):
         frontier = [k for k, node in enumerate(nodes) if node.split and node.left < 0]
         if not frontier:
             break
         node = nodes[max(frontier, key=lambda k: (nodes[k].rank, -k))]
         if not node.is_tried:
-            try_hyperplanes(table, node, limits, plan)
+            try_hyperplanes(table, node, plan)
         is_left = goes_left(node.split, table, node.rows)
         node.left = len(nodes)
+        groups = keep_groups(node.groups, node.split)
+        of_children = divide_limits(table, node, is_left, plan)
         for is_right, side in enumerate((is_left, ~is_left)):
-            child_key = make_child_key(node.key, is_right)
-            child = open_node(table, node.rows[side], node.depth + 1, child_key, limits, plan)
-            nodes.append(child)
-    return number_nodes(nodes, table.columns, limits)
+            key, own = make_child_key(node.key, is_right), of_children[is_right]
+            nodes.append(open_node(table, node.rows[side], node.depth + 1, key, own, groups, plan))
+    return number_nodes(nodes, table.columns)
 
 
-def number_nodes(nodes, columns, limits):
+def number_nodes(nodes, columns):
     """Return the nodes of a tree breadth-first."""
     order = [0]
     finished = []
     for k in order:  # which grows on the way
-        node = make_node(nodes[k], columns, limits)
+        node = make_node(nodes[k], columns)
         if nodes[k].left >= 0:
             node = replace(node, left=len(order))
             order += [nodes[k].left, nodes[k].left + 1]
@@ -128,7 +145,7 @@ def number_nodes(nodes, columns, limits):
     return finished
 
 
-def make_node(node, columns, limits):
+def make_node(node, columns):
     """Return a node as it is stored: bins become thresholds."""
     common = {"weight": node.sums.weight, "rows": node.rows}
     if node.left < 0:
@@ -143,7 +160,7 @@ def make_node(node, columns, limits):
         threshold=threshold,
         codes=split.codes,
         hyperplane=split.hyperplane,
-        gain=split.score - compute_node_score(node.sums, limits),
+        gain=split.score - compute_node_score(node.sums, node.limits),
         **common,
     )
 

@@ -1,11 +1,12 @@
 """The exact engine: columns, sums, splits and boosting, equal to the reference bit for bit."""
 
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 from scipy.sparse import csr_array
@@ -187,10 +188,39 @@ def draw_positive(rng, n, least):
     return np.maximum(np.clip(y, least, 2**31 - 1), rng.random(n) < 0.1)
 
 
-def make_case(table, loss, plan, seed, share=0.0, n_validation=0):
+def draw_constraints(plan, n_codes, n_outputs, seed):
+    """Return a plan with trends of some columns and groups of columns, or with one of both."""
+    rng, n = np.random.default_rng([seed, 1]), len(n_codes)
+    has_trends, has_groups = rng.choice([[1, 0], [0, 1], [1, 1]])
+    if has_trends and n_outputs == 1:
+        trends = np.where(n_codes > 0, 0, rng.integers(-1, 2, n))
+        plan = replace(plan, monotonic_cst=tuple(trends.tolist()))
+    if has_groups:
+        groups = [rng.permutation(n)[: rng.integers(1, n + 1)] for _ in range(rng.integers(1, 4))]
+        rest = np.setdiff1d(np.arange(n), np.concatenate(groups))
+        groups += [rest] * (len(rest) > 0)
+        plan = replace(plan, interaction_cst=tuple(tuple(each.tolist()) for each in groups))
+    return plan
+
+
+def sort_targets(X, y, seed):
+    """Return targets in another order: they rise and fall with the columns, and some noise."""
+    rng = np.random.default_rng([seed, 2])
+    signal = rng.normal(size=len(X)) * rng.choice([0.0, 0.3])
+    for x in X.T:
+        rank = np.where(np.isnan(x), rng.normal(), np.argsort(np.argsort(x)) / len(x))
+        signal = signal + rng.normal() * np.sin(rng.uniform(0, 9) * rank)
+    result = np.empty_like(y)
+    result[np.argsort(signal)] = np.sort(y)
+    return result
+
+
+def make_case(table, loss, plan, seed, share=0.0, n_validation=0, *, is_constrained=False):
     """Return a case with integer targets and scores before the first round."""
     X, n_codes, weight = table
     name, n_outputs = loss
+    if is_constrained:
+        plan = draw_constraints(plan, n_codes, n_outputs, seed)
     rng = np.random.default_rng(seed)
     if name == "log_loss":
         y = rng.integers(0, max(2, n_outputs), len(X))
@@ -206,6 +236,8 @@ def make_case(table, loss, plan, seed, share=0.0, n_validation=0):
     else:
         y = rng.integers(-(2**30), 2**30, len(X)) // rng.choice([1, 2**12, 2**29])
         score = np.zeros((len(X), 1), dtype=np.int64)
+    if is_constrained:
+        y = sort_targets(X, y, seed)
     n_validation = min(n_validation, len(X) - 1)
     n = len(X) - n_validation
     held_out = hold_out(n, share, seed)
@@ -216,8 +248,24 @@ def make_case(table, loss, plan, seed, share=0.0, n_validation=0):
 
 
 losses = st.sampled_from(LOSSES)
-cases = st.builds(
-    make_case, tables(), losses, plans, seeds, shares, st.sampled_from([0, 0, 7, 20])
+of_cases = tables(), losses, plans, seeds, shares, st.sampled_from([0, 0, 7, 20])
+cases = st.builds(make_case, *of_cases, is_constrained=st.booleans())
+constrained_cases = st.builds(make_case, *of_cases, is_constrained=st.just(True))
+
+
+def deepen(plan):
+    """Return a plan of large trees."""
+    large = {"max_leaf_nodes": 20, "max_depth": 99, "max_features": 0}
+    return replace(plan, **large, min_gain=0.0, min_weight=0, min_hessian=0.0)
+
+
+deep_cases = st.builds(
+    make_case,
+    tables(),
+    st.sampled_from([each for each in LOSSES if each[1] == 1]),
+    plans.map(deepen),
+    seeds,
+    is_constrained=st.just(True),
 )
 
 
@@ -294,10 +342,60 @@ def test_boosting_is_the_reference(case):
     check_walk(columns, found, case)
 
 
-def check_walk(columns, found, case):
-    """Demand that training rows take the same path in a prediction."""
+@settings(max_examples=200)
+@given(case=constrained_cases)
+def test_constrained_boosting_is_the_reference(case):
+    expected = boost_by_reference(case)
+    columns, found = boost(case)
+    assert_same_trees(found["trees"], expected.trees)
+    assert_array_equal(found["score"], expected.training_score)
+    check_walk(columns, found, case)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_bends_gaps_and_overlapping_groups_are_those_of_the_reference(seed):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(250, 5))
+    bend = (X[:, 0] + X[:, 1] - 0.3) ** 2 + (X[:, 2] - X[:, 3]) ** 2
+    is_missing = rng.random(len(X)) < 0.2
+    X[is_missing, 4] = np.nan  # which lowers the target, where it may only rise, or the reverse
+    trends = rng.choice([-1, 1], 5)
+    slope = X[:, :4] @ trends[:4]
+    plan = boosting.Plan(
+        n_hyperplanes=3,
+        max_terms=3,
+        max_leaf_nodes=9,
+        min_weight=0,
+        l2_regularization=float(seed % 2),
+        monotonic_cst=tuple(trends.tolist()),
+        interaction_cst=((0, 1), (1, 2, 4), (2, 3, 0), (1, 3))[: seed % 2 * 4],
+    )
+    name = ("squared_error", "poisson", "quantile")[seed % 3]
+    table = X, np.zeros(5, dtype=np.int32), None
+    case = make_case(table, (name, 1), plan, seed)
+    y = np.maximum(1, 2**16 * (bend + slope + 19 + 3 * is_missing * rng.choice([-1, 1])))
+    case = replace(case, y=y.astype(np.int32), score=np.zeros_like(case.score))
+    assert_same_trees(boost(case)[1]["trees"], boost_by_reference(case).trees)
+    check_trends(case, seed)
+    check_paths(case)
+
+
+@pytest.mark.parametrize("n", range(2, 40))
+def test_sides_that_differ_by_rounding_alone_are_no_split(n):
+    x = np.repeat(np.arange(5.0), 3 * np.array([1, n, 2, n + 1, 7]))
+    plan = boosting.Plan(l2_regularization=0.0, min_weight=0, monotonic_cst=(1,))
+    table = x[:, None], np.zeros(1, dtype=np.int32), None
+    case = make_case(table, ("squared_error", 1), plan, 0)
+    case = replace(case, y=np.tile(np.array([1, 3, 3], dtype=np.int32), len(x) // 3))
+    trees = boost_by_reference(case).trees
+    assert [len(tree) for tree in trees] == [1] * plan.n_rounds
+    assert_same_trees(boost(case)[1]["trees"], trees)
+
+
+def make_ensemble(columns, found, case):
+    """Return the trees of a boosted case as a model."""
     trees = {name: array for name, array in found["trees"].items() if name != "gain"}
-    ensemble = Ensemble(
+    return Ensemble(
         columns=columns.without_bins(),
         base=np.zeros(case.score.shape[1], dtype=np.int64),
         power=0,
@@ -305,8 +403,63 @@ def check_walk(columns, found, case):
         importance=np.zeros(len(columns.n_codes)),
         **trees,
     )
+
+
+def check_walk(columns, found, case):
+    """Demand that training rows take the same path in a prediction."""
+    ensemble = make_ensemble(columns, found, case)
     score = np.concatenate([found["score"], found["validation_score"]])
     assert_array_equal(ensemble.sum_values(case.X) + case.score, score)
+
+
+def check_trends(case, seed):
+    """Demand that scores of rows with another value in one column are in order."""
+    columns, found = boost(case)
+    ensemble = make_ensemble(columns, found, case)
+    rng = np.random.default_rng(seed)
+    for j in np.flatnonzero(case.plan.monotonic_cst).tolist():
+        X = case.X[rng.integers(0, len(case.X), 200)]
+        pair = np.concatenate([case.X[:, j], [-1.7e308, 1.7e308, 0.0]])
+        pair = np.sort(rng.choice(pair[~np.isnan(pair)], (2, len(X))), axis=0)
+        below, above = X.copy(), X.copy()
+        below[:, j], above[:, j] = pair
+        rise = ensemble.sum_values(above) - ensemble.sum_values(below)
+        assert (rise * case.plan.monotonic_cst[j] >= 0).all()
+
+
+@settings(max_examples=200)
+@given(case=deep_cases, seed=seeds)
+def test_scores_never_fall_where_they_must_rise(case, seed):
+    check_trends(case, seed)
+
+
+def list_paths(trees):
+    """Return the columns of all splits above each node, and its own."""
+    starts, number = trees["tree_start"], -1
+    for first, last in pairwise(starts.tolist()):
+        above = {0: frozenset()}
+        for k in range(last - first):
+            left, column = int(trees["left"][first + k]), int(trees["column"][first + k])
+            if left < 0:
+                continue
+            used = {column}
+            if column < 0:
+                number += 1
+                used = trees["feature"][slice(*trees["term_start"][number : number + 2])].tolist()
+            above[left] = above[left + 1] = above[k] | set(used)
+        yield from above.values()
+
+
+def check_paths(case):
+    """Demand that the columns of each path are in one group."""
+    groups = [set(each) for each in case.plan.interaction_cst or [range(len(case.n_codes))]]
+    paths = list(list_paths(boost(case)[1]["trees"]))
+    assert all(any(path <= group for group in groups) for path in paths)
+
+
+@given(case=constrained_cases)
+def test_columns_of_a_path_are_in_one_group(case):
+    check_paths(case)
 
 
 @given(case=cases, n_validation=st.integers(0, 20), tolerance=st.sampled_from([0.0, 1e3, 1e7]))
@@ -407,12 +560,14 @@ def test_large_tables_do_not_depend_on_threads_or_the_order_of_rows(loss, is_wei
     assert_same_result(boost(drawing)[1], boost(drawing, n_threads=3)[1])
 
 
-@given(table=tables(), loss=losses, plan=plans, seed=seeds, share=shares)
-def test_weights_are_copies(table, loss, plan, seed, share):
+@given(
+    table=tables(), loss=losses, plan=plans, seed=seeds, share=shares, is_constrained=st.booleans()
+)
+def test_weights_are_copies(table, loss, plan, seed, share, is_constrained):
     X, n_codes, _ = table
     weight = np.random.default_rng(seed).integers(1, 4, len(X))
     plan = replace(plan, unit_weight=1, min_weight=0, subsample=1.0)  # copies are drawn apart
-    case = make_case((X, n_codes, None), loss, plan, seed, share)
+    case = make_case((X, n_codes, None), loss, plan, seed, share, is_constrained=is_constrained)
     _, weighted = boost(replace(case, weight=weight))
     _, copied = boost(case.take(np.repeat(np.arange(len(X)), weight)))
     for name, array in weighted["trees"].items():
@@ -466,6 +621,34 @@ def test_the_core_refuses_classes_without_a_score(y):
     for parts in ((rows, changed), (changed, rows)):
         with pytest.raises(ValueError, match="y must have numbers of classes"):
             _core.boost(columns, *parts, "log_loss", boosting.Plan(min_weight=0), 1)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"monotonic_cst": (2,)}, "monotonic_cst must have -1, 0 or 1 only"),
+        ({"monotonic_cst": (1, 0)}, "monotonic_cst must have one entry per column"),
+        ({"interaction_cst": ((),)}, "interaction_cst must have columns of the table"),
+        ({"interaction_cst": ((0, 1),)}, "interaction_cst must have columns of the table"),
+        ({"interaction_cst": ((-1,),)}, "interaction_cst must have columns of the table"),
+    ],
+)
+def test_the_core_refuses_constraints_that_do_not_fit(changes, message):
+    columns, rows = make_small_case()
+    plan = boosting.Plan(min_weight=0)
+    with pytest.raises(ValueError, match=message):
+        _core.boost(columns, rows, rows, "log_loss", replace(plan, **changes), 1)
+
+
+def test_the_core_refuses_trends_of_categories_and_of_several_outputs():
+    plan = boosting.Plan(min_weight=0, monotonic_cst=(1,))
+    columns, many = make_small_case(3)
+    with pytest.raises(ValueError, match="monotonic_cst needs a loss with one output"):
+        _core.boost(columns, many, many, "log_loss", plan, 1)
+    table = np.array([[0.0], [1.0]]), np.array([2], dtype=np.int32), None
+    case = make_case(table, ("squared_error", 1), plan, 0)
+    with pytest.raises(ValueError, match="a column of categories has no trend"):
+        boost(case)
 
 
 def test_the_core_refuses_unknown_losses_columns_and_outputs():

@@ -163,6 +163,17 @@ BOOSTING_PARAMETERS = {
     "max_categories": """int
     Largest number of categories of a column, at most 255: if it has more, the rarest count
     as one.""",
+    "monotonic_cst": """array-like of int, dict or None
+    For each column of `X`, or by the names of some: 1 if what is predicted (of two classes,
+    the probability of the second) never falls as the column rises, -1 if it never rises, 0
+    for neither. It holds for all present values of columns of numbers, with all others
+    equal; a missing value has no place among them. More than two classes, or several
+    predictions per row, take none.""",
+    "interaction_cst": """{"pairwise", "no_interactions"}, list of sets of int or str, or None
+    Groups of columns, by positions or names, that may meet on the path to a leaf; columns in
+    no group form one more. "no_interactions" makes each column a group of its own,
+    "pairwise" each pair. The columns of a hyperplane are of one group. None: all may
+    meet.""",
     "early_stopping": """bool or "auto"
     Whether a part of the rows, or `X_val` of `fit`, says when to stop: after
     `n_iter_no_change` rounds that did not lower its loss, the model goes back to the best

@@ -1,6 +1,6 @@
 """Plain values as JSON: what parameters, labels and names may be.
 
-JSON has no tuples, no keys but strings, no infinities and no arrays. Such a value is
+JSON has no tuples, no sets, no keys but strings, no infinities and no arrays. Such a value is
 an object with one key that names its kind: ``{"tuple": [...]}``. Numbers and strings
 stay as they are. A list without a tag never occurs.
 """
@@ -46,6 +46,8 @@ def encode(value: Any, level: int = 0) -> Any:
         raise NotPlainError(f"is nested more than {MOST_LEVELS} levels deep")
     if kind in (list, tuple):
         return {kind.__name__: [encode(part, level + 1) for part in value]}
+    if kind in (set, frozenset):
+        return {kind.__name__: _encode_set(value)}
     if kind is dict:
         pairs = [[encode(k, level + 1), encode(v, level + 1)] for k, v in value.items()]
         return {"dict": pairs}
@@ -68,12 +70,30 @@ def decode(json: Any, level: int = 0) -> Any:
         return _decode_generator(content)
     if kind == "array":
         return decode_array(content)
-    if kind in ("list", "tuple", "dict") and type(content) is list:
+    if kind in ("list", "tuple", "set", "frozenset", "dict") and type(content) is list:
         if kind == "dict":
             return _decode_dict(content, level)
         parts = [decode(part, level + 1) for part in content]
+        if kind in ("set", "frozenset"):
+            return _to_set(kind, parts)
         return parts if kind == "list" else tuple(parts)
     raise NotPlainError("is not a tagged value")
+
+
+def _encode_set(values: Any) -> list[Any]:
+    parts = [encode(value) for value in sorted(values, key=repr)]
+    _check_set(parts)
+    return parts
+
+
+def _check_set(parts: list[Any]) -> None:
+    if not all(part is None or type(part) in PLAIN_TYPES for part in parts):
+        raise NotPlainError("has a set of values that are not plain")
+
+
+def _to_set(kind: str, parts: list[Any]) -> set[Any] | frozenset[Any]:
+    _check_set(parts)
+    return set(parts) if kind == "set" else frozenset(parts)
 
 
 def _decode_dict(pairs: list[Any], level: int) -> dict[Any, Any]:

@@ -83,3 +83,5 @@ class BoostingPlan:
     shrinkage: float = 0.3  # of correlations, in directions
     weight_shift: int = 0  # bits that weights lose in directions
     levels: tuple[float, ...] = ()  # of quantile loss, one per output
+    monotonic_cst: tuple[int, ...] = ()  # trends of the columns: -1, 0 or 1; none: all 0
+    interaction_cst: tuple[tuple[int, ...], ...] = ()  # groups of columns; none: all are one

@@ -2,7 +2,8 @@
 
 `regressor` and `classifier` hold parameters, docstrings and what targets and scores mean;
 `base` runs the steps of a fit; `rows` and `validation` say which rows train and which ones
-say when to stop; `params` checks the parameters and resolves them for given data.
+say when to stop; `params` checks the parameters and resolves them for given data,
+`constraints` those that say what columns may do.
 """
 
 from lhtree.estimators.boosting.base import BoostingEstimator

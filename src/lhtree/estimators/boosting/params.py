@@ -71,6 +71,8 @@ class BoostingParams:
     verbose: Any
     class_weight: Any = None
     quantile: Any = None
+    monotonic_cst: Any = None
+    interaction_cst: Any = None
 
     @classmethod
     def read(cls, estimator: Any) -> BoostingParams:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from lhtree.data.weights import to_units
+from lhtree.estimators.boosting.constraints import check_single_output, resolve_constraints
 from lhtree.estimators.boosting.offsets import check_outputs
 from lhtree.estimators.boosting.params import BoostingParams
 from lhtree.estimators.boosting.rows import Part, to_kind
@@ -65,6 +66,7 @@ def prepare(
     other_weights = Weights(*to_units(validation.weight, "sample_weight_val"))
     targets = estimator._place_targets(training, weights, held_out, validation.y, params)
     scale = targets.scale
+    check_single_output(plan.monotonic_cst, len(scale.base))
     for name, part in (("init_score", training), ("init_score_val", validation)):
         check_outputs(name, part.offset, len(scale.base))
     offset = place_offset("init_score", training.offset, scale)
@@ -97,4 +99,6 @@ def _resolve(
         seed=seed,
         patience=params.n_iter_no_change if stops_early else 0,
     )
+    trends, groups = resolve_constraints(estimator, params)
+    plan = replace(plan, monotonic_cst=trends, interaction_cst=groups)
     return replace(plan, n_rounds=0) if estimator._is_certain() else plan

@@ -72,6 +72,8 @@ class LHBoostRegressor(RegressorMixin, BoostingEstimator):
         max_bins=255,
         categorical_features="from_dtype",
         max_categories=255,
+        monotonic_cst=None,
+        interaction_cst=None,
         early_stopping="auto",
         validation_fraction=0.1,
         n_iter_no_change=10,
@@ -97,6 +99,8 @@ class LHBoostRegressor(RegressorMixin, BoostingEstimator):
         self.max_bins = max_bins
         self.categorical_features = categorical_features
         self.max_categories = max_categories
+        self.monotonic_cst = monotonic_cst
+        self.interaction_cst = interaction_cst
         self.early_stopping = early_stopping
         self.validation_fraction = validation_fraction
         self.n_iter_no_change = n_iter_no_change
