@@ -12,6 +12,7 @@
 
 #include "base/table.hpp"
 #include "base/team.hpp"
+#include "old/pages.hpp"
 #include "old/random.hpp"
 #include "old/stop.hpp"
 #include "split/columns.hpp"
@@ -116,13 +117,17 @@ class TreeGrower {
         pool_(table.layout.n_places(),
               std::max(least_pool, table.n_rows * table.layout.n_columns() / 8)) {
     workers_.reserve(team.size());
-    for (std::int64_t k = 0; k < team.size(); ++k) workers_.emplace_back(table, settings_, stop);
+    // Of a large table, an eighth of what it takes in doubles.
+    const std::int64_t most_kept =
+        std::max(least_kept, table.n_rows * table.layout.n_columns() / 4);
+    for (std::int64_t k = 0; k < team.size(); ++k)
+      workers_.emplace_back(table, settings_, most_kept / team.size(), stop);
     spare_.resize(table.n_rows);
   }
   TreeGrower(const TreeGrower&) = delete;  // workers refer to the settings
 
   /// Grow a tree from the rows listed, whose sum is `whole`; the nodes stay until the next.
-  const std::vector<Node<Sums>>& grow(const std::vector<std::uint32_t>& rows, const Row* gradient,
+  const std::vector<Node<Sums>>& grow(const PageVector<std::uint32_t>& rows, const Row* gradient,
                                       const Sums& whole, const TreeDraw& draw) {
     gradient_ = gradient;
     has_hyperplanes_ = draw.has_hyperplanes && settings_.hyperplanes.n_hyperplanes > 0;
@@ -148,19 +153,21 @@ class TreeGrower {
     return node_;
   }
 
-  const std::vector<std::uint32_t>& rows() const { return row_; }
+  const PageVector<std::uint32_t>& rows() const { return row_; }
 
  private:
   static constexpr std::int64_t least_pool = std::int64_t{1} << 22;  // bytes
+  static constexpr std::int64_t least_kept = std::int64_t{1} << 21;  // values on the grid
   static constexpr double category_share = 0.125;      // of the least gain, for each but one
   static constexpr std::int64_t small_step = 1 << 14;  // additions that are not worth a helper
 
   /// What a thread needs.
   struct Worker {
-    Worker(const Table& table, const TreeSettings& settings, const StopFlag& stop)
+    Worker(const Table& table, const TreeSettings& settings, std::int64_t most_kept,
+           const StopFlag& stop)
         : builder(table, stop),
           columns(table.layout, settings.limits, settings.hessian_of_row),
-          hyperplanes(table, settings.limits, settings.hyperplanes, stop) {}
+          hyperplanes(table, settings.limits, settings.hyperplanes, most_kept, stop) {}
     stats::HistogramBuilder<Row, Table> builder;
     split::ColumnSearch<Sums> columns;
     split::HyperplaneSearch<Row, Table> hyperplanes;
@@ -403,7 +410,7 @@ class TreeGrower {
   HistogramPool<Histogram> pool_;
   const Row* gradient_ = nullptr;
   bool has_hyperplanes_ = false;
-  std::vector<std::uint32_t> row_, spare_;
+  PageVector<std::uint32_t> row_, spare_;
   std::vector<std::pair<std::uint64_t, std::int64_t>> hash_;
   std::vector<Node<Sums>> node_;
 };

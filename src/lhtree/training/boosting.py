@@ -16,6 +16,7 @@ from lhtree.training.plan import BoostingPlan
 
 Flags = NDArray[np.uint8]
 MOST_BINS = 255  # of a column of numbers
+SMALL_TABLE = 2**22  # values
 LOG_ODDS_POWER = 24  # log-odds are multiples of 2**-24
 
 NODE_ARRAYS = (
@@ -46,6 +47,14 @@ class Weights(NamedTuple):
         return n_rows if self.values is None else int(self.values.sum())
 
 
+def stores_grid(X: Any) -> bool:
+    """Return whether hyperplanes have grid values of all rows beside them.
+
+    They are faster to read than raw rows, but take half the memory of these.
+    """
+    return not isinstance(X, np.ndarray) or X.size <= SMALL_TABLE
+
+
 @dataclass
 class Encoded:
     """Encoded rows: bins, and values on the grids."""
@@ -68,6 +77,7 @@ class Rows:
     weight: Ints | None
     score: Ints  # [n_rows, n_outputs]
     held_out: Flags | None = None  # rows that only say when to stop; None: there are none
+    raw: Any = None  # dense rows of which hyperplanes make grid values, where there is no z
 
     @property
     def n_outputs(self) -> int:
@@ -87,10 +97,13 @@ def make_rows(
     weights: Weights,
     scale: TargetScale,
     held_out: Flags | None = None,
+    raw: Any = None,
 ) -> Rows:
     """Return rows whose scores are those before the first round."""
-    score = np.tile(scale.base, (len(y), 1))
-    return Rows(**vars(encoded), y=y, weight=weights.values, score=score, held_out=held_out)
+    score = np.broadcast_to(scale.base, (len(y), len(scale.base)))
+    return Rows(
+        **vars(encoded), y=y, weight=weights.values, score=score, held_out=held_out, raw=raw
+    )
 
 
 class TargetScale(NamedTuple):

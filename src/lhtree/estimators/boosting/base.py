@@ -20,6 +20,7 @@ from lhtree.training.boosting import (
     encode_rows,
     learn_rows,
     make_rows,
+    stores_grid,
 )
 from lhtree.training.progress import Progress
 
@@ -73,6 +74,7 @@ class BoostingEstimator(TreeEstimator):
                 learns_columns=True,
                 has_codes=True,
                 y_numeric=self._is_regressor,
+                order=None,
             )
             training = self._encode_targets(keep_positive(Part(X, y, weight)), params)
             validation = read_validation(self, X_val, y_val, sample_weight_val)
@@ -103,7 +105,7 @@ class BoostingEstimator(TreeEstimator):
             seed=seed,
             patience=params.n_iter_no_change if stops_early else 0,
         )
-        wants_z = plan.n_hyperplanes > 0
+        wants_z = plan.n_hyperplanes > 0 and stores_grid(training.X)
         n_threads = params.n_threads
         columns, encoded = learn_rows(
             training.X,
@@ -116,17 +118,16 @@ class BoostingEstimator(TreeEstimator):
         )
         if validation is None:
             validation = training.take(np.empty(0, dtype=np.intp))
-        other = encode_rows(
-            to_kind(validation.X, training.X), columns, wants_z=wants_z, n_threads=n_threads
-        )
+        validation_X = to_kind(validation.X, training.X)
+        other = encode_rows(validation_X, columns, wants_z=wants_z, n_threads=n_threads)
         other_weights = Weights(*to_units(validation.weight, "sample_weight_val"))
         y, y_other, scale = self._place_targets(training.y, weights, held_out, validation.y)
         is_certain = scale is None  # a single class: nothing to learn
         if is_certain:
             plan = replace(plan, n_rounds=0)
             scale = TargetScale(0, 0.0, np.zeros(1, dtype=np.int64))
-        rows = make_rows(encoded, y, weights, scale, held_out)
-        other_rows = make_rows(other, y_other, other_weights, scale)
+        rows = make_rows(encoded, y, weights, scale, held_out, raw=training.X)
+        other_rows = make_rows(other, y_other, other_weights, scale, raw=validation_X)
         self.forest_, losses = boost(
             columns,
             rows,
