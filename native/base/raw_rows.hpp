@@ -25,6 +25,11 @@ struct LanePlacer {
   }
 };
 
+inline LanePlacer make_lane_placer(const Grid& grid) {
+  return {std::ldexp(1.0, grid.power / 2), std::ldexp(1.0, grid.power - grid.power / 2),
+          grid.origin, static_cast<double>(grid.low), static_cast<double>(grid.high)};
+}
+
 /// The values on the grid of a table of doubles or of floats, by rows or by columns.
 class RawRows {
  public:
@@ -57,11 +62,6 @@ class RawRows {
 
   void make_placers(const std::vector<Column>& columns) {
     for (const Column& each : columns) placer_.push_back(make_lane_placer(each.grid));
-  }
-
-  static LanePlacer make_lane_placer(const Grid& grid) {
-    return {std::ldexp(1.0, grid.power / 2), std::ldexp(1.0, grid.power - grid.power / 2),
-            grid.origin, static_cast<double>(grid.low), static_cast<double>(grid.high)};
   }
 
   template <class T>

@@ -13,7 +13,7 @@
 #include "grow/means.hpp"
 #include "grow/quantiles.hpp"
 #include "grow/softmax.hpp"
-#include "predict/walk.hpp"
+#include "predict/divide.hpp"
 #include "read_rules.hpp"
 #include "threads.hpp"
 
@@ -626,9 +626,9 @@ nb::tuple prepare_ensemble(nb::handle ensemble, nb::handle columns_object) {
   std::vector<std::uint64_t> words(2 * n);
   static_assert(sizeof(predict::Step) == 2 * sizeof(std::uint64_t));
   std::memcpy(words.data(), prepared.steps.data(), n * sizeof(predict::Step));
-  return nb::make_tuple(to_numpy<std::uint64_t, 2>(std::move(words), {n, 2}),
-                        to_numpy(std::move(prepared.used)),
-                        to_numpy(std::move(prepared.term_position)));
+  return nb::make_tuple(
+      to_numpy<std::uint64_t, 2>(std::move(words), {n, 2}), to_numpy(std::move(prepared.used)),
+      to_numpy(std::move(prepared.term_position)), to_numpy(std::move(prepared.singles)));
 }
 
 /// Call visit(row, tree, node) for the leaves of all rows; the ensemble was prepared.
@@ -639,22 +639,28 @@ void walk_rows(const Input<T, 2>& X, nb::handle ensemble, nb::handle columns_obj
   const std::vector<base::Column> columns = read_columns(columns_object);
   const auto steps = nb::cast<Input<std::uint64_t, 2>>(prepared[0]);
   const auto used = nb::cast<Ints>(prepared[1]);
-  const auto position = nb::cast<Ints>(prepared[2]);
+  const auto position = nb::cast<Ints>(prepared[2]), singles = nb::cast<Ints>(prepared[3]);
   demand(X.shape(1) == columns.size(), "X must have the columns of the training rows");
   demand(steps.shape(0) == arrays.left.size() && position.size() == arrays.feature.size(),
          "the ensemble must have been prepared");
   const Poll poll = make_poll(nb::none());
   nb::gil_scoped_release unlocked;
-  const predict::Walker<T> walker(arrays.view(),
-                                  reinterpret_cast<const predict::Step*>(steps.data()), used.data(),
-                                  static_cast<std::int64_t>(used.size()), position.data(), columns);
+  const predict::PreparedView view{arrays.view(),
+                                   reinterpret_cast<const predict::Step*>(steps.data()),
+                                   used.data(),
+                                   static_cast<std::int64_t>(used.size()),
+                                   position.data(),
+                                   singles.data(),
+                                   static_cast<std::int64_t>(singles.size())};
   const auto n = static_cast<std::int64_t>(X.shape(0));
-  constexpr std::int64_t block = predict::Walker<T>::rows_at_once;
-  if (n <= block) return walker.run(X.data(), 0, n, visit);
-  run_tasks((n + block - 1) / block, n_threads,
-            [&](std::int64_t k, const StopFlag&) {
-              walker.run(X.data(), k * block, std::min(n, (k + 1) * block), visit);
-            },
+  constexpr std::int64_t few = 16, many = 1024;  // rows that walk one by one; rows of a task
+  if (n <= few) return predict::Walker<T>(view, columns).run(X.data(), 0, n, visit);
+  const auto divide = [&](std::int64_t begin, std::int64_t end) {
+    predict::Divider<T>(view, columns).run(X.data(), begin, end, visit);
+  };
+  if (n <= many) return divide(0, n);
+  run_tasks((n + many - 1) / many, n_threads,
+            [&](std::int64_t k, const StopFlag&) { divide(k * many, std::min(n, (k + 1) * many)); },
             poll);
 }
 

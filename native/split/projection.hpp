@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/instructions.hpp"
+#include "base/products.hpp"
 #include "split/direction.hpp"
 #include "split/gain.hpp"
 
@@ -86,19 +87,17 @@ class ProjectionSearch {
   }
 
   void project(const NodeColumns& columns, std::int64_t first, std::int64_t last,
-               std::int64_t* projection) const {
+               std::int64_t* projection) {
     const Hyperplane& hyperplane = direction_->hyperplane;
-    const std::int64_t n = columns.n_loaded();
-    std::fill_n(projection, n, 0);
-    std::int64_t k = 0;
-    for (std::int64_t a = first; a < last && k < hyperplane.n_terms(); ++a) {
-      if (columns.column(a) != hyperplane.column[k]) continue;
-      const std::int32_t weight = hyperplane.weight[k++];
-      const std::int32_t* z = columns.z(a);
-      base::run_wide([=]() LHTREE_FLAT {
-        for (std::int64_t i = 0; i < n; ++i) projection[i] += std::int64_t{weight} * z[i];
-      });
-    }
+    kept_.clear();
+    for (std::int64_t a = first; a < last; ++a)
+      if (kept_.size() < hyperplane.column.size() &&
+          columns.column(a) == hyperplane.column[kept_.size()])
+        kept_.push_back(a);
+    base::sum_products(
+        columns.n_loaded(), hyperplane.n_terms(),
+        [&](std::int64_t k) { return std::int64_t{hyperplane.weight[k]}; },
+        [&](std::int64_t k) { return columns.z(kept_[k]); }, projection);
   }
 
   /// Add the rows of a batch to the bins of their projections.
@@ -172,6 +171,7 @@ class ProjectionSearch {
   std::int64_t n_in_words_ = 0;
   Row word_[projection_bins];
   Sums bin_[projection_bins];
+  std::vector<std::int64_t> kept_;  // of the columns, those of the hyperplane
   PageVector<std::int64_t> projection_;
   PageVector<std::uint8_t> bin_of_;
   std::vector<std::pair<std::int64_t, std::uint32_t>> sorted_;
