@@ -28,10 +28,16 @@ struct Layout {
   std::vector<std::int64_t> start;  // [n_columns + 1]
 
   explicit Layout(std::vector<ColumnInfo> columns) : column(std::move(columns)), start(1, 0) {
-    for (const ColumnInfo& each : column) start.push_back(start.back() + each.n_bins + 1);
+    for (const ColumnInfo& each : column)
+      start.push_back(start.back() + each.n_bins + 1 + (each.n_bins >= many_bins ? line : 0));
   }
   std::int64_t n_columns() const { return static_cast<std::int64_t>(column.size()); }
   std::int64_t n_places() const { return start.back(); }
+
+ private:
+  // Columns with all bins are a line of the cache apart: else the same bins of all of them, such
+  // as that of a frequent zero, would compete for the same place in it.
+  static constexpr int many_bins = 200, line = 8;
 };
 
 constexpr std::int64_t most_gathered = 128;  // columns of a hyperplane

@@ -17,7 +17,7 @@
 #include "old/stop.hpp"
 #include "split/columns.hpp"
 #include "split/hyperplanes.hpp"
-#include "stats/histogram.hpp"
+#include "stats/pool.hpp"
 
 namespace lhtree::grow {
 
@@ -60,44 +60,6 @@ struct Node {
 
   std::int64_t n_rows() const { return end - begin; }
   bool is_open() const { return left < 0 && split.is_found(); }
-};
-
-/// Histograms that open nodes keep so that a child's follows by subtraction. A node whose
-/// histogram was given away builds those of both children: the sums are the same.
-template <class Histogram>
-class HistogramPool {
- public:
-  HistogramPool(std::int64_t n_places, std::int64_t most_bytes)
-      : n_places_(n_places),
-        most_(std::max<std::int64_t>(
-            2, most_bytes / (n_places *
-                             static_cast<std::int64_t>(sizeof(typename Histogram::value_type))))) {}
-
-  Histogram& operator[](std::int64_t number) { return pool_[number]; }
-  bool is_exhausted() const {
-    return free_.empty() && static_cast<std::int64_t>(pool_.size()) >= most_;
-  }
-  std::int64_t take() {
-    if (free_.empty()) {
-      pool_.emplace_back(n_places_);
-      return static_cast<std::int64_t>(pool_.size()) - 1;
-    }
-    const std::int64_t number = free_.back();
-    free_.pop_back();
-    return number;
-  }
-  void give(std::int64_t& number) {
-    if (number >= 0) free_.push_back(std::exchange(number, -1));
-  }
-  void give_all() {
-    free_.resize(pool_.size());
-    std::iota(free_.begin(), free_.end(), 0);
-  }
-
- private:
-  std::int64_t n_places_, most_;
-  std::vector<Histogram> pool_;
-  std::vector<std::int64_t> free_;
 };
 
 /// Grows trees one after the other from the same table; the memory of one serves the next.
@@ -169,7 +131,7 @@ class TreeGrower {
           columns(table.layout, settings.limits, settings.hessian_of_row),
           hyperplanes(table, settings.limits, settings.hyperplanes, most_kept, stop) {}
     stats::HistogramBuilder<Row, Table> builder;
-    split::ColumnSearch<Sums> columns;
+    split::ColumnSearch<Row> columns;
     split::HyperplaneSearch<Row, Table> hyperplanes;
   };
 
@@ -200,6 +162,7 @@ class TreeGrower {
   void choose_splits(const Pair& pair) {
     for (const std::int64_t number : {pair.built, pair.other})
       if (number >= 0) draw_columns(node_[number]);
+    const bool was_packed = make_room(pair);
     const std::int64_t n_columns = table_.layout.n_columns();
     const std::int64_t n_rows = node_[pair.built].n_rows();
     const bool is_small = n_rows * n_columns < small_step;
@@ -210,7 +173,7 @@ class TreeGrower {
     const auto step = [&](std::int64_t part, Worker& worker) {
       const std::int64_t first = n_columns * part / n_wanted;
       const std::int64_t last = n_columns * (part + 1) / n_wanted;
-      search_columns(pair, first, last, worker, best.data() + 2 * part);
+      search_columns(pair, was_packed, first, last, worker, best.data() + 2 * part);
     };
     run_steps(n_wanted, step);
     for (const int side : {0, 1}) {
@@ -235,13 +198,22 @@ class TreeGrower {
     }
   }
 
-  void search_columns(const Pair& pair, std::int64_t first, std::int64_t last, Worker& worker,
-                      split::Split<Sums>* best) {
+  /// Have room for the histograms of nodes; returns whether that of their parent was packed.
+  bool make_room(const Pair& pair) {
+    const bool was_packed = pair.is_subtracted && pool_[node_[pair.other].histogram].is_packed;
+    for (const std::int64_t number : {pair.built, pair.other})
+      if (number >= 0)
+        pool_[node_[number].histogram].make_room(pool_.n_places(), node_[number].n_rows());
+    return was_packed;
+  }
+
+  void search_columns(const Pair& pair, bool was_packed, std::int64_t first, std::int64_t last,
+                      Worker& worker, split::Split<Sums>* best) {
     const auto search = [&](const Node<Sums>& node, split::Split<Sums>& found) {
       found.score = split::compute_least_score(node.sums, settings_.limits);
       const double least = found.score;
       const std::uint8_t* takes_part = node.takes_part.empty() ? nullptr : node.takes_part.data();
-      worker.columns.run(pool_[node.histogram].data(), node.sums, first, last, takes_part, found);
+      worker.columns.run(pool_[node.histogram], node.sums, first, last, takes_part, found);
       if (found.score == least && found.column < 0) found.score = 0.0;
     };
     const Node<Sums>& built = node_[pair.built];
@@ -250,10 +222,9 @@ class TreeGrower {
     if (pair.other < 0) return;
     const Node<Sums>& other = node_[pair.other];
     if (pair.is_subtracted) {
-      Histogram& whole = pool_[other.histogram];
-      const Histogram& part = pool_[built.histogram];
-      for (std::int64_t k = table_.layout.start[first]; k < table_.layout.start[last]; ++k)
-        whole[k] -= part[k];
+      const std::vector<std::int64_t>& start = table_.layout.start;
+      pool_[other.histogram].subtract(pool_[built.histogram], was_packed, start[first],
+                                      start[last]);
     } else {
       build(other, first, last, worker);
     }
@@ -407,7 +378,7 @@ class TreeGrower {
   base::Team& team_;
   const StopFlag& stop_;
   std::vector<Worker> workers_;
-  HistogramPool<Histogram> pool_;
+  stats::HistogramPool<Row> pool_;
   const Row* gradient_ = nullptr;
   bool has_hyperplanes_ = false;
   PageVector<std::uint32_t> row_, spare_;

@@ -446,6 +446,16 @@ def test_large_tables_do_not_depend_on_threads_or_the_order_of_rows(loss, is_wei
     assert_same_result(boost(drawing)[1], boost(drawing, n_threads=3)[1])
 
 
+@pytest.mark.parametrize("loss", [LOSSES[0], LOSSES[1], LOSSES[4]])
+def test_packed_sums_of_large_tables_are_those_of_weighted_rows(loss):
+    table = make_large_table(40_000, 2)
+    plan = boosting.Plan(n_rounds=3, max_leaf_nodes=60, n_hyperplanes=1, max_terms=4, min_weight=0)
+    case = make_case(table, loss, plan, 3)
+    weighted = replace(case, weight=np.ones(len(case.X), dtype=np.int64))  # never packed
+    for n_threads in (1, 3):
+        assert_same_result(boost(weighted)[1], boost(case, n_threads=n_threads)[1])
+
+
 @given(table=tables(), loss=losses, plan=plans, seed=seeds, share=shares)
 def test_weights_are_copies(table, loss, plan, seed, share):
     X, n_codes, _ = table
