@@ -84,11 +84,15 @@ class RawRows {
     constexpr std::int64_t ahead = 16, line = 64 / sizeof(T),
                            most = 32 * line;  // values of a line of the cache
     const std::int64_t n_ahead = std::min(values.n_columns, most);
+    std::int64_t start[block];
     for (std::int64_t i = 0; i < m; ++i) {
       if (i + ahead < n_left)
         for (std::int64_t j = 0; j < n_ahead; j += line) prefetch(&values(row[i + ahead], j));
-      const T* from = &values(row[i], 0);
-      for (std::int64_t k = 0; k < p; ++k) x[k * block + i] = static_cast<double>(from[column[k]]);
+      start[i] = row[i] * values.row_stride;
+    }
+    for (std::int64_t k = 0; k < p; ++k) {
+      const T* from = &values(0, column[k]);
+      for (std::int64_t i = 0; i < m; ++i) x[k * block + i] = static_cast<double>(from[start[i]]);
     }
   }
 

@@ -84,14 +84,23 @@ struct DenseTable {
   void gather_columns(const std::uint32_t* row, std::int64_t n, const std::int32_t* column,
                       std::int64_t p, std::int32_t* result, std::int64_t stride) const {
     if (!values) return raw->gather_columns(row, n, column, p, result, stride);
-    gather_blocks(n, p, result, stride, [&](std::int64_t i, std::int32_t* z) {
-      if (i + rows_ahead < n) prefetch_values(row[i + rows_ahead]);
-      gather(row[i], column, p, z);
-    });
+    for (std::int64_t begin = 0; begin < n; begin += block) {
+      const std::int64_t m = std::min(block, n - begin);
+      std::int64_t start[block];
+      for (std::int64_t i = 0; i < m; ++i) {
+        if (begin + i + block < n) prefetch_values(row[begin + i + block]);
+        start[i] = row[begin + i] * layout.n_columns();
+      }
+      for (std::int64_t k = 0; k < p; ++k) {
+        const std::int32_t* from = values + column[k];
+        std::int32_t* to = result + k * stride + begin;
+        for (std::int64_t i = 0; i < m; ++i) to[i] = from[start[i]];
+      }
+    }
   }
 
  private:
-  static constexpr std::int64_t rows_ahead = 16;
+  static constexpr std::int64_t block = 16;  // rows whose values stay in the fastest cache
 
   void prefetch_values(std::int64_t row) const {
     constexpr std::int64_t line = 16, most = 16 * line;  // values of a line of the cache
