@@ -153,7 +153,7 @@ def encode_rows(X: Any, columns: GridColumns, *, wants_z: bool, n_threads: int) 
 
 
 def _get_entries(X: Any) -> tuple[Ints, NDArray[np.int32]]:
-    return X.indptr.astype(np.int64), X.indices.astype(np.int32)
+    return X.indptr.astype(np.int64, copy=False), X.indices.astype(np.int32, copy=False)
 
 
 def place_numbers(
