@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/wide.hpp"
+#include "old/pages.hpp"
 
 namespace lhtree::base {
 
@@ -26,6 +27,7 @@ struct Counted {
   double value;
   std::uint64_t weight;
 };
+using CountedValues = PageVector<Counted>;
 
 /// A threshold that separates two values: low < c <= high.
 inline double compute_middle(double low, double high) {
@@ -35,7 +37,7 @@ inline double compute_middle(double low, double high) {
 
 /// The thresholds between at most `max_bins` bins of a column, from its distinct values,
 /// ascending. Bin b holds x with threshold[b - 1] <= x < threshold[b].
-inline std::vector<double> make_thresholds(const std::vector<Counted>& values, int max_bins) {
+inline std::vector<double> make_thresholds(const CountedValues& values, int max_bins) {
   std::vector<double> threshold;
   const auto add = [&](std::size_t k) {  // between value k - 1 and value k
     threshold.push_back(compute_middle(values[k - 1].value, values[k].value));

@@ -6,12 +6,15 @@
 #include <cmath>
 #include <cstdint>
 #include <numeric>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "base/bins.hpp"
 #include "base/grid.hpp"
 #include "base/radix_sort.hpp"
+#include "base/values.hpp"
+#include "old/pages.hpp"
 #include "old/parallel.hpp"
 #include "old/random.hpp"
 
@@ -35,8 +38,8 @@ struct Column {
 
 /// Rows of bins and of values on the grid, with what a prediction needs of the columns.
 struct EncodedRows {
-  std::vector<std::uint8_t> bin;
-  std::vector<std::int32_t> z;  // empty unless asked for
+  PageVector<std::uint8_t> bin;
+  PageVector<std::int32_t> z;  // empty unless asked for
 };
 
 /// The distinct values of a column, ascending, with their weights; missing ones are left out.
@@ -45,8 +48,8 @@ class ValueCounter {
   explicit ValueCounter(const StopFlag& stop) : stop_(stop) {}
 
   /// `weight` may be null; rows that are `held_out`, if it is not null, do not count.
-  const std::vector<Counted>& run(const double* value, const std::int64_t* weight,
-                                  const std::uint8_t* held_out, std::int64_t n) {
+  const CountedValues& run(const double* value, const std::int64_t* weight,
+                           const std::uint8_t* held_out, std::int64_t n) {
     values_.clear();
     weight == nullptr ? count_rows(value, held_out, n) : add_weights(value, weight, held_out, n);
     return values_;
@@ -55,10 +58,14 @@ class ValueCounter {
  private:
   void count_rows(const double* value, const std::uint8_t* held_out, std::int64_t n) {
     key_.clear();
+    key_.reserve(n);
     for (std::int64_t i = 0; i < n; ++i)
       if (!std::isnan(value[i]) && !(held_out && held_out[i])) key_.push_back(to_key(value[i]));
     sort_keys(key_, spare_, stop_);
     check_stop(stop_);
+    std::size_t n_values = 0;
+    for (std::size_t i = 0; i < key_.size(); ++i) n_values += i == 0 || key_[i] != key_[i - 1];
+    values_.reserve(n_values);
     for (std::size_t i = 0, end = 0; i < key_.size(); i = end) {
       while (end < key_.size() && key_[end] == key_[i]) ++end;
       values_.push_back({from_key(key_[i]), end - i});
@@ -67,6 +74,7 @@ class ValueCounter {
 
   void add_weights(const double* value, const std::int64_t* weight, const std::uint8_t* held_out,
                    std::int64_t n) {
+    values_.reserve(n);
     for (std::int64_t i = 0; i < n; ++i)
       if (!std::isnan(value[i]) && !(held_out && held_out[i]))
         values_.push_back({value[i] + 0.0, static_cast<std::uint64_t>(weight[i])});
@@ -83,12 +91,12 @@ class ValueCounter {
   }
 
   const StopFlag& stop_;
-  std::vector<std::uint64_t> key_, spare_;
-  std::vector<Counted> values_;
+  PageVector<std::uint64_t> key_, spare_;
+  CountedValues values_;
 };
 
 /// Add `weight` rows of value zero to the distinct values of a column.
-inline void add_zeros(std::vector<Counted>& values, std::uint64_t weight) {
+inline void add_zeros(CountedValues& values, std::uint64_t weight) {
   if (weight == 0) return;
   const auto place = std::lower_bound(values.begin(), values.end(), 0.0,
                                       [](const Counted& a, double b) { return a.value < b; });
@@ -99,7 +107,7 @@ inline void add_zeros(std::vector<Counted>& values, std::uint64_t weight) {
 }
 
 /// What is learned of a column of numbers from its distinct values.
-inline Column learn_column(const std::vector<Counted>& values, int max_bins) {
+inline Column learn_column(const CountedValues& values, int max_bins) {
   Column column;
   if (values.empty()) return column;
   column.threshold = make_thresholds(values, max_bins);
@@ -142,10 +150,10 @@ class ColumnEncoder {
 template <class T>
 class TableEncoder {
  public:
-  TableEncoder(const T* value, std::int64_t n_rows, std::int64_t n_columns, bool wants_z)
-      : value_(value), n_rows_(n_rows), n_columns_(n_columns), wants_z_(wants_z) {
-    rows_.bin.resize(n_rows * n_columns);
-    if (wants_z) rows_.z.resize(n_rows * n_columns);
+  TableEncoder(const Values<T>& values, bool wants_z)
+      : values_(values), n_rows_(values.n_rows), n_columns_(values.n_columns), wants_z_(wants_z) {
+    rows_.bin.resize(n_rows_ * n_columns_);
+    if (wants_z) rows_.z.resize(n_rows_ * n_columns_);
   }
 
   /// Learn the columns from the rows, all of positive weight, that are not `held_out`; `columns`
@@ -170,25 +178,59 @@ class TableEncoder {
   EncodedRows take() { return std::move(rows_); }
 
  private:
-  static constexpr std::int64_t few = 8;  // columns whose values share lines of the cache
+  static constexpr std::int64_t small_table = std::int64_t{1} << 22;  // values
+  static constexpr std::int64_t words_per_row = 5;  // of a thread: a value, two keys, a count
+
+  /// Threads whose buffers take at most about a third of what a large table takes in doubles.
+  std::int64_t limit_threads(std::int64_t n_threads) const {
+    if (n_rows_ * n_columns_ <= small_table) return n_threads;
+    return std::min(n_threads, std::max<std::int64_t>(1, n_columns_ / (3 * words_per_row)));
+  }
+
+  /// Columns that a thread copies at once: they share lines of the cache. Of a large table, the
+  /// copies take at most an eighth of it.
+  std::int64_t count_at_once(std::int64_t n_threads) const {
+    constexpr std::int64_t most = 8;
+    if (n_rows_ * n_columns_ <= small_table) return most;
+    return std::clamp<std::int64_t>(n_columns_ / (8 * n_threads), 1, most);
+  }
 
   template <class GetColumn>
   void run_columns(std::int64_t n_threads, const Poll& poll, const GetColumn& get_column) {
+    n_threads = limit_threads(n_threads);
+    const std::int64_t few = count_at_once(n_threads);
     run_tasks((n_columns_ + few - 1) / few, n_threads,
               [&](std::int64_t task, const StopFlag& stop) {
                 const std::int64_t first = task * few, last = std::min(n_columns_, first + few);
-                std::vector<double> x((last - first) * n_rows_);
-                for (std::int64_t i = 0; i < n_rows_ && !stop; ++i)
-                  for (std::int64_t j = first; j < last; ++j)
-                    x[(j - first) * n_rows_ + i] = static_cast<double>(value_[i * n_columns_ + j]);
+                const PageVector<double> copy = copy_columns(first, last, stop);
                 ValueCounter counter(stop);
                 for (std::int64_t j = first; j < last; ++j) {
                   check_stop(stop);
-                  const double* values = x.data() + (j - first) * n_rows_;
-                  write(values, j, get_column(values, j, counter), stop);
+                  const double* x = copy.data() + (j - first) * n_rows_;
+                  if (copy.empty()) x = get_values(j);
+                  write(x, j, get_column(x, j, counter), stop);
                 }
               },
               poll);
+  }
+
+  /// The values of some columns, one after the other; empty if they lie so in the table.
+  PageVector<double> copy_columns(std::int64_t first, std::int64_t last,
+                                  const StopFlag& stop) const {
+    PageVector<double> copy;
+    if (get_values(first)) return copy;
+    copy.resize((last - first) * n_rows_);
+    for (std::int64_t i = 0; i < n_rows_ && !stop; ++i)
+      for (std::int64_t j = first; j < last; ++j)
+        copy[(j - first) * n_rows_ + i] = static_cast<double>(values_(i, j));
+    return copy;
+  }
+
+  /// The values of a column where they lie, null if they are not doubles in a row.
+  const double* get_values(std::int64_t column) const {
+    if constexpr (std::is_same_v<T, double>)
+      if (values_.row_stride == 1) return &values_(0, column);
+    return nullptr;
   }
 
   void write(const double* x, std::int64_t j, const Column& column, const StopFlag& stop) {
@@ -200,7 +242,7 @@ class TableEncoder {
       rows_.z[i * n_columns_ + j] = encoder.place(x[i]);
   }
 
-  const T* value_;
+  Values<T> values_;
   std::int64_t n_rows_, n_columns_;
   bool wants_z_;
   EncodedRows rows_;
@@ -250,8 +292,7 @@ inline std::vector<Column> learn_columns(const Entries& entries, const std::int6
               for (std::int64_t j = task * few; j < std::min(d, (task + 1) * few); ++j) {
                 const std::int64_t* own = weight ? weight_of.data() + start[j] : nullptr;
                 const std::int64_t size = start[j + 1] - start[j];
-                std::vector<Counted> values =
-                    counter.run(value.data() + start[j], own, nullptr, size);
+                CountedValues values = counter.run(value.data() + start[j], own, nullptr, size);
                 std::uint64_t stored = 0;
                 for (const Counted& each : values) stored += each.weight;
                 add_zeros(values, whole - stored);

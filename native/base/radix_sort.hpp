@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "old/pages.hpp"
 #include "old/stop.hpp"
 
 namespace lhtree::base {
@@ -24,7 +25,7 @@ inline double from_key(std::uint64_t key) {
 
 /// Sort keys; `spare` is as long; ends early once `stop` is set. Passes whose digit is the same for
 /// all are left out.
-inline void sort_keys(std::vector<std::uint64_t>& key, std::vector<std::uint64_t>& spare,
+inline void sort_keys(PageVector<std::uint64_t>& key, PageVector<std::uint64_t>& spare,
                       const StopFlag& stop) {
   constexpr int bits = 11, n_digits = (64 + bits - 1) / bits, n_slots = 1 << bits;
   spare.resize(key.size());

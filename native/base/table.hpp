@@ -9,6 +9,7 @@
 
 #include "base/bins.hpp"
 #include "base/instructions.hpp"
+#include "base/raw_rows.hpp"
 
 namespace lhtree::base {
 
@@ -27,18 +28,42 @@ struct Layout {
   std::vector<std::int64_t> start;  // [n_columns + 1]
 
   explicit Layout(std::vector<ColumnInfo> columns) : column(std::move(columns)), start(1, 0) {
-    for (const ColumnInfo& each : column) start.push_back(start.back() + each.n_bins + 1);
+    for (const ColumnInfo& each : column)
+      start.push_back(start.back() + each.n_bins + 1 + (each.n_bins >= many_bins ? line : 0));
   }
   std::int64_t n_columns() const { return static_cast<std::int64_t>(column.size()); }
   std::int64_t n_places() const { return start.back(); }
+
+ private:
+  // Columns with all bins are a line of the cache apart: else the same bins of all of them, such
+  // as that of a frequent zero, would compete for the same place in it.
+  static constexpr int many_bins = 200, line = 8;
 };
 
-/// Row after row; the memory is another's.
+constexpr std::int64_t most_gathered = 128;  // columns of a hyperplane
+
+/// Turn rows of p values, which gather(i, values) writes for i = 0 ... n - 1, into columns.
+template <class Gather>
+void gather_blocks(std::int64_t n, std::int64_t p, std::int32_t* result, std::int64_t stride,
+                   const Gather& gather) {
+  constexpr std::int64_t block = 16;  // values of a column that fill a line of the cache
+  std::int32_t values[block][most_gathered];
+  for (std::int64_t begin = 0; begin < n; begin += block) {
+    const std::int64_t m = std::min(block, n - begin);
+    for (std::int64_t i = 0; i < m; ++i) gather(begin + i, values[i]);
+    for (std::int64_t k = 0; k < p; ++k)
+      for (std::int64_t i = 0; i < m; ++i) result[k * stride + begin + i] = values[i][k];
+  }
+}
+
+/// Row after row; the memory is another's. Hyperplanes need the values on the grid, or the raw rows
+/// of which they are made.
 struct DenseTable {
   const Layout& layout;
   std::int64_t n_rows = 0;
   const std::uint8_t* bins = nullptr;    // [n_rows, n_columns]
-  const std::int32_t* values = nullptr;  // on the grid; null if there are no hyperplanes
+  const std::int32_t* values = nullptr;  // on the grid; null if they are not stored
+  const RawRows* raw = nullptr;          // read where they are not
 
   const std::uint8_t* bins_of(std::int64_t row) const { return bins + row * layout.n_columns(); }
   const std::int32_t* values_of(std::int64_t row) const {
@@ -46,17 +71,41 @@ struct DenseTable {
   }
   std::uint8_t bin(std::int64_t row, std::int64_t column) const { return bins_of(row)[column]; }
   void prefetch_bins(std::int64_t row) const { prefetch(bins_of(row)); }
-  void prefetch_values(std::int64_t row) const {
-    constexpr std::int64_t line = 16, most = 16 * line;  // values of a line of the cache
-    const std::int64_t n = std::min(layout.n_columns(), most);
-    for (std::int64_t j = 0; j < n; j += line) prefetch(values_of(row) + j);
-  }
 
   /// The values of some columns in a row.
   void gather(std::int64_t row, const std::int32_t* column, std::int64_t n,
               std::int32_t* result) const {
+    if (!values) return raw->gather(row, column, n, result);
     const std::int32_t* z = values_of(row);
     for (std::int64_t k = 0; k < n; ++k) result[k] = z[column[k]];
+  }
+
+  /// The values of p columns in n rows, column after column, each from `stride` times its number.
+  void gather_columns(const std::uint32_t* row, std::int64_t n, const std::int32_t* column,
+                      std::int64_t p, std::int32_t* result, std::int64_t stride) const {
+    if (!values) return raw->gather_columns(row, n, column, p, result, stride);
+    for (std::int64_t begin = 0; begin < n; begin += block) {
+      const std::int64_t m = std::min(block, n - begin);
+      std::int64_t start[block];
+      for (std::int64_t i = 0; i < m; ++i) {
+        if (begin + i + block < n) prefetch_values(row[begin + i + block]);
+        start[i] = row[begin + i] * layout.n_columns();
+      }
+      for (std::int64_t k = 0; k < p; ++k) {
+        const std::int32_t* from = values + column[k];
+        std::int32_t* to = result + k * stride + begin;
+        for (std::int64_t i = 0; i < m; ++i) to[i] = from[start[i]];
+      }
+    }
+  }
+
+ private:
+  static constexpr std::int64_t block = 16;  // rows whose values stay in the fastest cache
+
+  void prefetch_values(std::int64_t row) const {
+    constexpr std::int64_t line = 16, most = 16 * line;  // values of a line of the cache
+    const std::int64_t n = std::min(layout.n_columns(), most);
+    for (std::int64_t j = 0; j < n; j += line) prefetch(values_of(row) + j);
   }
 };
 
@@ -74,7 +123,6 @@ struct SparseTable {
     return place < 0 ? layout.column[j].zero_bin : bins[place];
   }
   void prefetch_bins(std::int64_t row) const { prefetch(bins + start[row]); }
-  void prefetch_values(std::int64_t row) const { prefetch(values + start[row]); }
 
   void gather(std::int64_t row, const std::int32_t* wanted, std::int64_t n,
               std::int32_t* result) const {
@@ -82,6 +130,11 @@ struct SparseTable {
       const std::int64_t place = look_up(row, wanted[k]);
       result[k] = place < 0 ? 0 : values[place];
     }
+  }
+  void gather_columns(const std::uint32_t* row, std::int64_t n, const std::int32_t* wanted,
+                      std::int64_t p, std::int32_t* result, std::int64_t stride) const {
+    gather_blocks(n, p, result, stride,
+                  [&](std::int64_t i, std::int32_t* z) { gather(row[i], wanted, p, z); });
   }
 
  private:
@@ -94,14 +147,14 @@ struct SparseTable {
 
 /// What all tables offer.
 template <class T>
-concept EncodedTable =
-    requires(const T& table, std::int64_t i, const std::int32_t* columns, std::int32_t* result) {
-      { table.layout } -> std::convertible_to<const Layout&>;
-      { table.n_rows } -> std::convertible_to<std::int64_t>;
-      { table.bin(i, i) } -> std::same_as<std::uint8_t>;
-      table.gather(i, columns, i, result);
-      table.prefetch_bins(i);
-      table.prefetch_values(i);
-    };
+concept EncodedTable = requires(const T& table, std::int64_t i, const std::uint32_t* rows,
+                                const std::int32_t* columns, std::int32_t* result) {
+  { table.layout } -> std::convertible_to<const Layout&>;
+  { table.n_rows } -> std::convertible_to<std::int64_t>;
+  { table.bin(i, i) } -> std::same_as<std::uint8_t>;
+  table.gather(i, columns, i, result);
+  table.gather_columns(rows, i, columns, i, result, i);
+  table.prefetch_bins(i);
+};
 
 }  // namespace lhtree::base

@@ -13,7 +13,7 @@
 #include "grow/means.hpp"
 #include "grow/quantiles.hpp"
 #include "grow/softmax.hpp"
-#include "predict/walk.hpp"
+#include "predict/divide.hpp"
 #include "read_constraints.hpp"
 #include "read_rules.hpp"
 #include "threads.hpp"
@@ -96,6 +96,27 @@ Encoded to_arrays(base::EncodedRows rows, std::size_t n_rows, std::size_t n_colu
 
 using Flags = Input<std::uint8_t, 1>;
 
+/// A table by rows or by columns, where it lies.
+template <class T>
+using Table = nb::ndarray<const T, nb::ndim<2>, nb::device::cpu>;
+
+/// A field of a Python object that is such a table.
+template <class T>
+Table<T> get_table(nb::handle object, const char* name) {
+  const nb::object field = object.attr(name);
+  Table<T> table;
+  if (!nb::try_cast(field, table, false))
+    throw std::invalid_argument(std::string("the array '") + name +
+                                "' has the wrong type or number of dimensions");
+  return table;
+}
+
+template <class T>
+base::Values<T> to_values(const Table<T>& X) {
+  return {X.data(), static_cast<std::int64_t>(X.shape(0)), static_cast<std::int64_t>(X.shape(1)),
+          X.stride(0), X.stride(1)};
+}
+
 template <class Array>
 auto data_of(const std::optional<Array>& array) {
   return array ? array->data() : nullptr;
@@ -126,11 +147,11 @@ void check_max_bins(int max_bins) {
 
 /// Learn the columns of a table of rows of positive weight, but for those held out, and encode it.
 template <class T>
-std::pair<nb::dict, Encoded> learn_columns(const Input<T, 2>& X, const std::optional<Longs>& weight,
+std::pair<nb::dict, Encoded> learn_columns(const Table<T>& X, const std::optional<Longs>& weight,
                                            const std::optional<Flags>& held_out,
                                            const Ints& n_codes, int max_bins, bool wants_z,
                                            std::int64_t n_threads) {
-  check_not_empty(X);
+  demand(X.shape(0) > 0 && X.shape(1) > 0, "X must not be empty");
   check_max_bins(max_bins);
   demand(n_codes.size() == X.shape(1), "n_codes must have one entry per column");
   check_weight(weight, X.shape(0));
@@ -144,8 +165,7 @@ std::pair<nb::dict, Encoded> learn_columns(const Input<T, 2>& X, const std::opti
   const Poll poll = make_poll(nb::none());
   {
     nb::gil_scoped_release unlocked;
-    const auto n = static_cast<std::int64_t>(X.shape(0)), d = static_cast<std::int64_t>(X.shape(1));
-    base::TableEncoder<T> encoder(X.data(), n, d, wants_z);
+    base::TableEncoder<T> encoder(to_values(X), wants_z);
     encoder.learn(columns, data_of(weight), data_of(held_out), max_bins, n_threads, poll);
     rows = encoder.take();
   }
@@ -154,7 +174,7 @@ std::pair<nb::dict, Encoded> learn_columns(const Input<T, 2>& X, const std::opti
 
 /// Encode rows of a table whose columns are known.
 template <class T>
-Encoded encode_rows(const Input<T, 2>& X, nb::handle columns_object, bool wants_z,
+Encoded encode_rows(const Table<T>& X, nb::handle columns_object, bool wants_z,
                     std::int64_t n_threads) {
   const std::vector<base::Column> columns = read_columns(columns_object);
   demand(columns.size() == X.shape(1), "X must have the columns of the training rows");
@@ -162,8 +182,7 @@ Encoded encode_rows(const Input<T, 2>& X, nb::handle columns_object, bool wants_
   const Poll poll = make_poll(nb::none());
   {
     nb::gil_scoped_release unlocked;
-    base::TableEncoder<T> encoder(X.data(), static_cast<std::int64_t>(X.shape(0)),
-                                  static_cast<std::int64_t>(X.shape(1)), wants_z);
+    base::TableEncoder<T> encoder(to_values(X), wants_z);
     encoder.encode(columns, n_threads, poll);
     rows = encoder.take();
   }
@@ -238,21 +257,24 @@ base::Layout make_layout(const std::vector<base::Column>& columns) {
 struct RowArrays {
   std::optional<Input<std::uint8_t, 2>> dense_bin;
   std::optional<Input<std::int32_t, 2>> dense_z;
+  std::optional<Table<double>> doubles;  // raw rows, read where there is no z
+  std::optional<Table<float>> floats;
+  std::optional<base::RawRows> raw;
   std::optional<Input<std::uint8_t, 1>> entry_bin;
   std::optional<Ints> entry_z, entry_column;
   std::optional<Longs> entry_start, weight;
   std::optional<Flags> held_out;
   Ints y;
   std::int64_t n_outputs = 1;
-  std::vector<std::int64_t> score;
+  PageVector<std::int64_t> score;
 
   static constexpr std::int64_t most_outputs = 1 << 16;
 
-  RowArrays(nb::handle object, const base::Layout& layout, bool needs_z) {
+  RowArrays(nb::handle object, const std::vector<base::Column>& columns, const base::Layout& layout,
+            bool needs_z) {
     y = get_array<std::int32_t>(object, "y");
     if (!object.attr("weight").is_none()) weight = get_array<std::int64_t>(object, "weight");
-    const auto given = get_array<std::int64_t, 2>(object, "score");
-    score.assign(given.data(), given.data() + given.size());
+    read_score(get_table<std::int64_t>(object, "score"));
     const std::size_t n = y.size();
     n_outputs = static_cast<std::int64_t>(nb::cast<std::int64_t>(object.attr("n_outputs")));
     demand(n_outputs > 0 && n_outputs <= most_outputs, "n_outputs is out of range");
@@ -261,7 +283,7 @@ struct RowArrays {
     if (!object.attr("held_out").is_none()) held_out = get_array<std::uint8_t>(object, "held_out");
     check_held_out(held_out, n);
     if (object.attr("start").is_none())
-      read_dense(object, layout, needs_z);
+      read_dense(object, columns, layout, needs_z);
     else
       read_sparse(object, layout, needs_z);
   }
@@ -285,7 +307,8 @@ struct RowArrays {
   template <class Table>
   Table table(const base::Layout& layout) const {
     if constexpr (std::is_same_v<Table, base::DenseTable>)
-      return {layout, n_rows(), dense_bin->data(), dense_z ? dense_z->data() : nullptr};
+      return {layout, n_rows(), dense_bin->data(), dense_z ? dense_z->data() : nullptr,
+              raw ? &*raw : nullptr};
     else
       return {layout,
               n_rows(),
@@ -296,7 +319,29 @@ struct RowArrays {
   }
 
  private:
-  void read_dense(nb::handle object, const base::Layout& layout, bool needs_z) {
+  /// The scores before the first round; those of all rows may be the same memory.
+  void read_score(const Table<std::int64_t>& given) {
+    score.resize(given.size());
+    const std::size_t n = given.shape(1);
+    for (std::size_t i = 0; i < given.shape(0); ++i)
+      for (std::size_t k = 0; k < n; ++k)
+        score[i * n + k] = given.data()[static_cast<std::int64_t>(i) * given.stride(0) +
+                                        static_cast<std::int64_t>(k) * given.stride(1)];
+  }
+
+  template <class T>
+  void read_raw(nb::handle object, const std::vector<base::Column>& columns,
+                std::optional<Table<T>>& table) {
+    Table<T> found;
+    if (!nb::try_cast(object, found, false)) return;
+    demand(found.shape(0) == y.size() && found.shape(1) == columns.size(),
+           "raw must have the shape of bin");
+    table = std::move(found);
+    raw.emplace(to_values(*table), columns);
+  }
+
+  void read_dense(nb::handle object, const std::vector<base::Column>& columns,
+                  const base::Layout& layout, bool needs_z) {
     dense_bin = get_array<std::uint8_t, 2>(object, "bin");
     check_length(dense_bin->shape(0), y.size(), "bin");
     const std::size_t d = dense_bin->shape(1);
@@ -305,6 +350,13 @@ struct RowArrays {
       for (std::size_t j = 0; j < d; ++j)
         demand(dense_bin->data()[i * d + j] <= layout.column[j].n_bins, "a bin is out of range");
     if (!needs_z) return;
+    if (object.attr("z").is_none()) {
+      const nb::object rows = object.attr("raw");
+      read_raw(rows, columns, doubles);
+      if (!raw) read_raw(rows, columns, floats);
+      demand(raw.has_value(), "raw must be a table of doubles or floats where there is no z");
+      return;
+    }
     dense_z = get_array<std::int32_t, 2>(object, "z");
     demand(dense_z->shape(0) == y.size() && dense_z->shape(1) == d, "z must have the shape of bin");
   }
@@ -445,8 +497,8 @@ nb::dict boost(nb::handle columns_object, nb::handle training_object, nb::handle
   const base::Layout layout = make_layout(columns);
   grow::BoostingPlan plan = read_plan(plan_object);
   const bool needs_z = plan.hyperplanes.n_hyperplanes > 0;
-  RowArrays training(training_object, layout, needs_z),
-      validation(validation_object, layout, needs_z);
+  RowArrays training(training_object, columns, layout, needs_z),
+      validation(validation_object, columns, layout, needs_z);
   demand(!training.score.empty(), "there must be rows");
   demand(training.is_sparse() == validation.is_sparse(), "all rows must be dense, or all sparse");
   check_loss(loss, plan, training, validation);
@@ -577,9 +629,9 @@ nb::tuple prepare_ensemble(nb::handle ensemble, nb::handle columns_object) {
   std::vector<std::uint64_t> words(2 * n);
   static_assert(sizeof(predict::Step) == 2 * sizeof(std::uint64_t));
   std::memcpy(words.data(), prepared.steps.data(), n * sizeof(predict::Step));
-  return nb::make_tuple(to_numpy<std::uint64_t, 2>(std::move(words), {n, 2}),
-                        to_numpy(std::move(prepared.used)),
-                        to_numpy(std::move(prepared.term_position)));
+  return nb::make_tuple(
+      to_numpy<std::uint64_t, 2>(std::move(words), {n, 2}), to_numpy(std::move(prepared.used)),
+      to_numpy(std::move(prepared.term_position)), to_numpy(std::move(prepared.singles)));
 }
 
 /// Call visit(row, tree, node) for the leaves of all rows; the ensemble was prepared.
@@ -590,22 +642,28 @@ void walk_rows(const Input<T, 2>& X, nb::handle ensemble, nb::handle columns_obj
   const std::vector<base::Column> columns = read_columns(columns_object);
   const auto steps = nb::cast<Input<std::uint64_t, 2>>(prepared[0]);
   const auto used = nb::cast<Ints>(prepared[1]);
-  const auto position = nb::cast<Ints>(prepared[2]);
+  const auto position = nb::cast<Ints>(prepared[2]), singles = nb::cast<Ints>(prepared[3]);
   demand(X.shape(1) == columns.size(), "X must have the columns of the training rows");
   demand(steps.shape(0) == arrays.left.size() && position.size() == arrays.feature.size(),
          "the ensemble must have been prepared");
   const Poll poll = make_poll(nb::none());
   nb::gil_scoped_release unlocked;
-  const predict::Walker<T> walker(arrays.view(),
-                                  reinterpret_cast<const predict::Step*>(steps.data()), used.data(),
-                                  static_cast<std::int64_t>(used.size()), position.data(), columns);
+  const predict::PreparedView view{arrays.view(),
+                                   reinterpret_cast<const predict::Step*>(steps.data()),
+                                   used.data(),
+                                   static_cast<std::int64_t>(used.size()),
+                                   position.data(),
+                                   singles.data(),
+                                   static_cast<std::int64_t>(singles.size())};
   const auto n = static_cast<std::int64_t>(X.shape(0));
-  constexpr std::int64_t block = predict::Walker<T>::rows_at_once;
-  if (n <= block) return walker.run(X.data(), 0, n, visit);
-  run_tasks((n + block - 1) / block, n_threads,
-            [&](std::int64_t k, const StopFlag&) {
-              walker.run(X.data(), k * block, std::min(n, (k + 1) * block), visit);
-            },
+  constexpr std::int64_t few = 16, many = 1024;  // rows that walk one by one; rows of a task
+  if (n <= few) return predict::Walker<T>(view, columns).run(X.data(), 0, n, visit);
+  const auto divide = [&](std::int64_t begin, std::int64_t end) {
+    predict::Divider<T>(view, columns).run(X.data(), begin, end, visit);
+  };
+  if (n <= many) return divide(0, n);
+  run_tasks((n + many - 1) / many, n_threads,
+            [&](std::int64_t k, const StopFlag&) { divide(k * many, std::min(n, (k + 1) * many)); },
             poll);
 }
 

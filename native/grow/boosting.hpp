@@ -238,8 +238,8 @@ class Booster {
   double ridge_;
   base::Team& team_;
   TreeGrower<Row, Table> grower_;
-  std::vector<Row> gradient_;
-  std::vector<std::uint32_t> drawn_, undrawn_;
+  PageVector<Row> gradient_;
+  PageVector<std::uint32_t> drawn_, undrawn_;
   std::vector<std::int32_t> value_;
 };
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "grow/losses.hpp"
+#include "old/pages.hpp"
 #include "old/random.hpp"
 
 namespace lhtree::grow {
@@ -132,7 +133,7 @@ class SoftmaxLoss {
   }
 
   std::int64_t k_;
-  std::vector<std::int32_t> p_;  // probabilities of all rows, in units of 2**-22
+  PageVector<std::int32_t> p_;  // probabilities of all rows, in units of 2**-22
   std::vector<std::uint8_t> is_positive_;
 };
 

@@ -13,12 +13,13 @@
 
 #include "base/table.hpp"
 #include "base/team.hpp"
+#include "old/pages.hpp"
 #include "old/random.hpp"
 #include "old/stop.hpp"
 #include "split/columns.hpp"
 #include "split/constraints.hpp"
 #include "split/hyperplanes.hpp"
-#include "stats/histogram.hpp"
+#include "stats/pool.hpp"
 
 namespace lhtree::grow {
 
@@ -65,44 +66,6 @@ struct Node {
   bool is_open() const { return left < 0 && split.is_found(); }
 };
 
-/// Histograms that open nodes keep so that a child's follows by subtraction. A node whose
-/// histogram was given away builds those of both children: the sums are the same.
-template <class Histogram>
-class HistogramPool {
- public:
-  HistogramPool(std::int64_t n_places, std::int64_t most_bytes)
-      : n_places_(n_places),
-        most_(std::max<std::int64_t>(
-            2, most_bytes / (n_places *
-                             static_cast<std::int64_t>(sizeof(typename Histogram::value_type))))) {}
-
-  Histogram& operator[](std::int64_t number) { return pool_[number]; }
-  bool is_exhausted() const {
-    return free_.empty() && static_cast<std::int64_t>(pool_.size()) >= most_;
-  }
-  std::int64_t take() {
-    if (free_.empty()) {
-      pool_.emplace_back(n_places_);
-      return static_cast<std::int64_t>(pool_.size()) - 1;
-    }
-    const std::int64_t number = free_.back();
-    free_.pop_back();
-    return number;
-  }
-  void give(std::int64_t& number) {
-    if (number >= 0) free_.push_back(std::exchange(number, -1));
-  }
-  void give_all() {
-    free_.resize(pool_.size());
-    std::iota(free_.begin(), free_.end(), 0);
-  }
-
- private:
-  std::int64_t n_places_, most_;
-  std::vector<Histogram> pool_;
-  std::vector<std::int64_t> free_;
-};
-
 /// Grows trees one after the other from the same table; the memory of one serves the next.
 template <class Row, base::EncodedTable Table>
 class TreeGrower {
@@ -120,13 +83,17 @@ class TreeGrower {
         pool_(table.layout.n_places(),
               std::max(least_pool, table.n_rows * table.layout.n_columns() / 8)) {
     workers_.reserve(team.size());
-    for (std::int64_t k = 0; k < team.size(); ++k) workers_.emplace_back(table, settings_, stop);
+    // Of a large table, an eighth of what it takes in doubles.
+    const std::int64_t most_kept =
+        std::max(least_kept, table.n_rows * table.layout.n_columns() / 4);
+    for (std::int64_t k = 0; k < team.size(); ++k)
+      workers_.emplace_back(table, settings_, most_kept / team.size(), stop);
     spare_.resize(table.n_rows);
   }
   TreeGrower(const TreeGrower&) = delete;  // workers refer to the settings
 
   /// Grow a tree from the rows listed, whose sum is `whole`; the nodes stay until the next.
-  const std::vector<Node<Sums>>& grow(const std::vector<std::uint32_t>& rows, const Row* gradient,
+  const std::vector<Node<Sums>>& grow(const PageVector<std::uint32_t>& rows, const Row* gradient,
                                       const Sums& whole, const TreeDraw& draw) {
     gradient_ = gradient;
     has_hyperplanes_ = draw.has_hyperplanes && settings_.hyperplanes.n_hyperplanes > 0;
@@ -154,21 +121,24 @@ class TreeGrower {
     return node_;
   }
 
-  const std::vector<std::uint32_t>& rows() const { return row_; }
+  const PageVector<std::uint32_t>& rows() const { return row_; }
 
  private:
   static constexpr std::int64_t least_pool = std::int64_t{1} << 22;  // bytes
+  static constexpr std::int64_t least_kept = std::int64_t{1} << 21;  // values on the grid
   static constexpr double category_share = 0.125;      // of the least gain, for each but one
   static constexpr std::int64_t small_step = 1 << 14;  // additions that are not worth a helper
 
   /// What a thread needs.
   struct Worker {
-    Worker(const Table& table, const TreeSettings& settings, const StopFlag& stop)
+    Worker(const Table& table, const TreeSettings& settings, std::int64_t most_kept,
+           const StopFlag& stop)
         : builder(table, stop),
           columns(table.layout, settings.limits, settings.constraints, settings.hessian_of_row),
-          hyperplanes(table, settings.limits, settings.constraints, settings.hyperplanes, stop) {}
+          hyperplanes(table, settings.limits, settings.constraints, settings.hyperplanes, most_kept,
+                      stop) {}
     stats::HistogramBuilder<Row, Table> builder;
-    split::ColumnSearch<Sums> columns;
+    split::ColumnSearch<Row> columns;
     split::HyperplaneSearch<Row, Table> hyperplanes;
   };
 
@@ -214,6 +184,7 @@ class TreeGrower {
   void choose_splits(const Pair& pair) {
     for (const std::int64_t number : {pair.built, pair.other})
       if (number >= 0) draw_columns(node_[number]);
+    const bool was_packed = make_room(pair);
     const std::int64_t n_columns = table_.layout.n_columns();
     const std::int64_t n_rows = node_[pair.built].n_rows();
     const bool is_small = n_rows * n_columns < small_step;
@@ -224,7 +195,7 @@ class TreeGrower {
     const auto step = [&](std::int64_t part, Worker& worker) {
       const std::int64_t first = n_columns * part / n_wanted;
       const std::int64_t last = n_columns * (part + 1) / n_wanted;
-      search_columns(pair, first, last, worker, best.data() + 2 * part);
+      search_columns(pair, was_packed, first, last, worker, best.data() + 2 * part);
     };
     run_steps(n_wanted, step);
     for (const int side : {0, 1}) {
@@ -250,15 +221,23 @@ class TreeGrower {
     }
   }
 
-  void search_columns(const Pair& pair, std::int64_t first, std::int64_t last, Worker& worker,
-                      split::Split<Sums>* best) {
+  /// Have room for the histograms of nodes; returns whether that of their parent was packed.
+  bool make_room(const Pair& pair) {
+    const bool was_packed = pair.is_subtracted && pool_[node_[pair.other].histogram].is_packed;
+    for (const std::int64_t number : {pair.built, pair.other})
+      if (number >= 0)
+        pool_[node_[number].histogram].make_room(pool_.n_places(), node_[number].n_rows());
+    return was_packed;
+  }
+
+  void search_columns(const Pair& pair, bool was_packed, std::int64_t first, std::int64_t last,
+                      Worker& worker, split::Split<Sums>* best) {
     const auto search = [&](const Node<Sums>& node, split::Split<Sums>& found) {
       const split::StepBounds* bounds = bounds_of(node);
       found.score = split::compute_least_score(node.sums, settings_.limits, bounds);
       const double least = found.score;
       const std::uint8_t* takes_part = node.takes_part.empty() ? nullptr : node.takes_part.data();
-      worker.columns.run(pool_[node.histogram].data(), node.sums, first, last, takes_part, bounds,
-                         found);
+      worker.columns.run(pool_[node.histogram], node.sums, first, last, takes_part, bounds, found);
       if (found.score == least && found.column < 0) found.score = 0.0;
     };
     const Node<Sums>& built = node_[pair.built];
@@ -267,10 +246,9 @@ class TreeGrower {
     if (pair.other < 0) return;
     const Node<Sums>& other = node_[pair.other];
     if (pair.is_subtracted) {
-      Histogram& whole = pool_[other.histogram];
-      const Histogram& part = pool_[built.histogram];
-      for (std::int64_t k = table_.layout.start[first]; k < table_.layout.start[last]; ++k)
-        whole[k] -= part[k];
+      const std::vector<std::int64_t>& start = table_.layout.start;
+      pool_[other.histogram].subtract(pool_[built.histogram], was_packed, start[first],
+                                      start[last]);
     } else {
       build(other, first, last, worker);
     }
@@ -438,10 +416,10 @@ class TreeGrower {
   base::Team& team_;
   const StopFlag& stop_;
   std::vector<Worker> workers_;
-  HistogramPool<Histogram> pool_;
+  stats::HistogramPool<Row> pool_;
   const Row* gradient_ = nullptr;
   bool has_hyperplanes_ = false;
-  std::vector<std::uint32_t> row_, spare_;
+  PageVector<std::uint32_t> row_, spare_;
   std::vector<std::pair<std::uint64_t, std::int64_t>> hash_;
   std::vector<Node<Sums>> node_;
 };

@@ -29,6 +29,11 @@ struct EnsembleView {
   const std::int16_t* coefficient = nullptr;
   const std::int32_t* fill = nullptr;
   const std::int64_t* cut = nullptr;
+
+  /// Whether a category is in a set of codes.
+  bool contains(std::uint64_t set, int code) const {
+    return codes[4 * set + static_cast<std::uint64_t>(code >> 6)] >> (code & 63) & 1;
+  }
 };
 
 /// What a node does with a row, in 16 bytes.
@@ -49,12 +54,14 @@ struct Prepared {
   std::vector<Step> steps;                  // of all nodes
   std::vector<std::int32_t> used;           // columns of hyperplanes, ascending
   std::vector<std::int32_t> term_position;  // of each term among these
+  std::vector<std::int32_t> singles;        // columns of other splits, ascending
 };
 
 inline Prepared prepare(const EnsembleView& trees, const std::vector<base::Column>& columns) {
   Prepared result;
   result.steps.resize(trees.tree_start[trees.n_trees]);
   std::int64_t n_numbers = 0, n_categories = 0, n_planes = 0, n_leaves = 0;
+  std::vector<std::uint8_t> is_single(columns.size(), 0);
   for (std::size_t k = 0; k < result.steps.size(); ++k) {
     Step& step = result.steps[k];
     step.left = trees.left[k];
@@ -63,6 +70,7 @@ inline Prepared prepare(const EnsembleView& trees, const std::vector<base::Colum
       continue;
     }
     const auto column = static_cast<std::uint32_t>(trees.column[k]);
+    if (trees.column[k] >= 0) is_single[column] = 1;
     if (trees.column[k] < 0) {
       step.tag = Step::hyperplane;
       step.payload = static_cast<std::uint64_t>(n_planes++);
@@ -84,45 +92,46 @@ inline Prepared prepare(const EnsembleView& trees, const std::vector<base::Colum
   }
   for (std::int64_t k = 0; k < n_terms; ++k)
     result.term_position.push_back(position[trees.feature[k]]);
+  for (std::size_t j = 0; j < columns.size(); ++j)
+    if (is_single[j]) result.singles.push_back(static_cast<std::int32_t>(j));
   return result;
 }
 
-/// Walks blocks of rows.
+/// A prepared ensemble; the memory is another's.
+struct PreparedView {
+  EnsembleView trees;
+  const Step* steps = nullptr;
+  const std::int32_t* used = nullptr;
+  std::int64_t n_used = 0;
+  const std::int32_t* term_position = nullptr;
+  const std::int32_t* singles = nullptr;
+  std::int64_t n_singles = 0;
+};
+
+/// Walks rows one by one.
 template <class T>
 class Walker {
  public:
-  Walker(const EnsembleView& trees, const Step* steps, const std::int32_t* used,
-         std::int64_t n_used, const std::int32_t* term_position,
-         const std::vector<base::Column>& columns)
-      : trees_(trees),
-        steps_(steps),
-        used_(used),
-        n_used_(n_used),
-        term_position_(term_position),
-        columns_(columns) {
-    for (std::int64_t k = 0; k < n_used; ++k) placers_.emplace_back(columns[used[k]].grid);
+  Walker(const PreparedView& view, const std::vector<base::Column>& columns)
+      : view_(view), columns_(columns) {
+    for (std::int64_t k = 0; k < view.n_used; ++k)
+      placers_.emplace_back(columns[view.used[k]].grid);
   }
-
-  static constexpr std::int64_t rows_at_once = 128;
 
   /// Call visit(row, tree, node, leaf) for the leaf of each row from `begin` to `end` in each tree:
   /// its number among the nodes of the tree, and among all leaves.
   template <class Visit>
   void run(const T* X, std::int64_t begin, std::int64_t end, const Visit& visit) const {
     const auto d = static_cast<std::int64_t>(columns_.size());
-    const std::int64_t n_used = n_used_;
-    std::vector<std::int32_t> z(rows_at_once * n_used);
-    for (; begin < end; begin += rows_at_once) {
-      const std::int64_t n = std::min(rows_at_once, end - begin);
-      for (std::int64_t i = 0; i < n; ++i)
-        for (std::int64_t k = 0; k < n_used; ++k)
-          z[i * n_used + k] = placers_[k].place(static_cast<double>(X[(begin + i) * d + used_[k]]));
-      for (std::int64_t tree = 0; tree < trees_.n_trees; ++tree) {
-        const Step* root = steps_ + trees_.tree_start[tree];
-        for (std::int64_t i = 0; i < n; ++i) {
-          const std::int64_t node = walk(root, X + (begin + i) * d, z.data() + i * n_used);
-          visit(begin + i, tree, node, static_cast<std::int64_t>(root[node].payload));
-        }
+    std::vector<std::int32_t> z(view_.n_used);
+    for (std::int64_t i = begin; i < end; ++i) {
+      const T* x = X + i * d;
+      for (std::int64_t k = 0; k < view_.n_used; ++k)
+        z[k] = placers_[k].place(static_cast<double>(x[view_.used[k]]));
+      for (std::int64_t tree = 0; tree < view_.trees.n_trees; ++tree) {
+        const Step* root = view_.steps + view_.trees.tree_start[tree];
+        const std::int64_t node = walk(root, x, z.data());
+        visit(i, tree, node, static_cast<std::int64_t>(root[node].payload));
       }
     }
   }
@@ -145,31 +154,27 @@ class Walker {
         case Step::category: {
           const auto value = static_cast<double>(x[step.column()]);
           const int code = columns_[step.column()].look_up_code(value);
-          const std::uint64_t* word = trees_.codes + 4 * step.payload;
-          node = step.left + !(word[code >> 6] >> (code & 63) & 1);
+          node = step.left + !view_.trees.contains(step.payload, code);
           break;
         }
         case Step::hyperplane:
-          node = step.left + (project(step.payload, z) >= trees_.cut[step.payload]);
+          node = step.left + (project(step.payload, z) >= view_.trees.cut[step.payload]);
           break;
       }
     }
   }
 
   std::int64_t project(std::uint64_t plane, const std::int32_t* z) const {
+    const EnsembleView& trees = view_.trees;
     std::int64_t sum = 0;
-    for (std::int64_t k = trees_.term_start[plane]; k < trees_.term_start[plane + 1]; ++k) {
-      const std::int32_t value = z[term_position_[k]];
-      sum += std::int64_t{trees_.coefficient[k]} * (value == base::gap ? trees_.fill[k] : value);
+    for (std::int64_t k = trees.term_start[plane]; k < trees.term_start[plane + 1]; ++k) {
+      const std::int32_t value = z[view_.term_position[k]];
+      sum += std::int64_t{trees.coefficient[k]} * (value == base::gap ? trees.fill[k] : value);
     }
     return sum;
   }
 
-  EnsembleView trees_;
-  const Step* steps_;
-  const std::int32_t* used_;
-  std::int64_t n_used_;
-  const std::int32_t* term_position_;
+  PreparedView view_;
   const std::vector<base::Column>& columns_;
   std::vector<base::Placer> placers_;
 };

@@ -4,22 +4,25 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <type_traits>
 #include <utility>
 
 #include "base/instructions.hpp"
+#include "base/reals.hpp"
 #include "base/table.hpp"
 #include "split/gain.hpp"
 #include "split/split.hpp"
+#include "stats/histogram.hpp"
 
 namespace lhtree::split {
 
 constexpr double category_smoothing = 10.0;  // rows of hessian one, added to each category
 
 /// Looks at all cuts of some columns; the first of equal ones wins.
-template <class Sums>
+template <class Row>
 class ColumnSearch {
  public:
+  using Sums = typename Row::Sums;
+
   ColumnSearch(const base::Layout& layout, const Limits& limits, const Constraints& constraints,
                double hessian_of_row)
       : layout_(layout),
@@ -30,29 +33,48 @@ class ColumnSearch {
   /// Replace `best` if a column from `first` to `last` has a cut of a larger score. The others
   /// than those marked by `takes_part` are left out; null: none is. `bounds` of the node are null
   /// where no column has a trend.
-  void run(const Sums* histogram, const Sums& whole, std::int64_t first, std::int64_t last,
-           const std::uint8_t* takes_part, const StepBounds* bounds, Split<Sums>& best) {
+  void run(const stats::Histogram<Row>& histogram, const Sums& whole, std::int64_t first,
+           std::int64_t last, const std::uint8_t* takes_part, const StepBounds* bounds,
+           Split<Sums>& best) {
     whole_ = whole;
     bounds_ = bounds;
     if (bounds) node_score_ = score_node(whole, limits_, *bounds);
     for (std::int64_t j = first; j < last; ++j) {
       if (takes_part && !takes_part[j]) continue;
-      const base::ColumnInfo& column = layout_.column[j];
-      const Sums* bin = histogram + layout_.start[j];
-      const int n_bins = column.n_bins;
-      n_ordered_ = n_bins - 1;  // after the last present bin, all present values go left
+      n_ordered_ = layout_.column[j].n_bins - 1;  // after the last present bin, all present go left
       cut_order_ = constraints_.trend_of(j);
-      if (column.is_category) {
-        look_at_categories(j, bin, n_bins + 1, best);
-        continue;
-      }
-      const bool has_missing = !bin[n_bins].is_empty();
-      look_at(j, bin, has_missing ? n_bins : n_bins - 1, {}, false, best);
-      if (has_missing) look_at(j, bin, n_bins - 1, bin[n_bins], true, best);
+      if constexpr (Row::is_packed)
+        if (histogram.is_packed) {
+          look_at_column(j, histogram.words.data() + layout_.start[j], best);
+          continue;
+        }
+      look_at_column(j, histogram.sums.data() + layout_.start[j], best);
     }
   }
 
  private:
+  /// Look at a column of sums, or of words of them.
+  template <class Cell>
+  void look_at_column(std::int64_t j, const Cell* bin, Split<Sums>& best) {
+    const base::ColumnInfo& column = layout_.column[j];
+    const int n_bins = column.n_bins;
+    if (column.is_category) return look_at_codes(j, bin, n_bins + 1, best);
+    const bool has_missing = !bin[n_bins].is_empty();
+    look_at(j, bin, has_missing ? n_bins : n_bins - 1, Cell{}, false, best);
+    if (has_missing) look_at(j, bin, n_bins - 1, bin[n_bins], true, best);
+  }
+
+  void look_at_codes(std::int64_t j, const Sums* bin, int n_codes, Split<Sums>& best) {
+    look_at_categories(j, bin, n_codes, best);
+  }
+  void look_at_codes(std::int64_t j, const stats::PackedRow* bin, int n_codes, Split<Sums>& best) {
+    if constexpr (Row::is_packed) {
+      std::array<Sums, base::most_codes> sums;
+      for (int code = 0; code < n_codes; ++code) sums[code] = bin[code].unpack();
+      look_at_categories(j, sums.data(), n_codes, best);
+    }
+  }
+
   /// Look at the cuts of a column of numbers; `left` is what goes left before the first bin.
   void look_at(std::int64_t column, const Sums* bin, int n_cuts, Sums left, bool missing_left,
                Split<Sums>& best) {
@@ -60,6 +82,39 @@ class ColumnSearch {
     if (b < 0) return;
     best = {score_[b], column, b, missing_left, {}, {}, 0, left};
     for (int k = 0; k <= b; ++k) best.left += bin[k];
+  }
+
+  /// The same of words.
+  void look_at(std::int64_t column, const stats::PackedRow* bin, int n_cuts, stats::PackedRow left,
+               bool missing_left, Split<Sums>& best) {
+    if constexpr (Row::is_packed) {
+      for (int b = 0; b < n_cuts; ++b) {
+        left += bin[b];
+        left_word_[b] = left.word;
+      }
+      unpack(n_cuts);
+      const int b = find_highest(n_cuts, best.score, 0);
+      if (b < 0) return;
+      best = {score_[b], column, b, missing_left,
+              {},        {},     0, stats::PackedRow{left_word_[b]}.unpack()};
+    }
+  }
+
+  /// Turn words into doubles. Shifts without a sign are those that vectors have.
+  void unpack(int n_cuts) {
+    const std::int64_t* word = left_word_;
+    double *g = left_g_, *h = left_h_;
+    base::run_wide([=]() LHTREE_FLAT {
+      constexpr int low_bits = stats::PackedRow::low_bits;
+      constexpr std::uint64_t sign = std::uint64_t{1} << 63,
+                              low = (std::uint64_t{1} << low_bits) - 1;
+      for (int b = 0; b < n_cuts; ++b) {
+        const auto bits = static_cast<std::uint64_t>(word[b]);
+        const auto high = static_cast<std::int64_t>((bits ^ sign) >> low_bits);
+        g[b] = base::to_double(high - static_cast<std::int64_t>(sign >> low_bits));
+        h[b] = base::to_double(static_cast<std::int64_t>(bits & low));
+      }
+    });
   }
 
   /// Categories by their mean gradient; those that the node lacks go to the heavier side.
@@ -100,6 +155,10 @@ class ColumnSearch {
         left_w_[b] = left.w;
       }
     }
+    return find_highest(n_cuts, least, price);
+  }
+
+  int find_highest(int n_cuts, double least, double price) {
     const double highest = bounds_ ? score_within(*bounds_, n_cuts) : score_cuts(n_cuts);
     if (!(highest - price > least)) return -1;
     int b = 0;
@@ -156,7 +215,7 @@ class ColumnSearch {
     return highest;
   }
 
-  static constexpr bool has_weight = std::is_same_v<Sums, stats::TripleSums>;
+  static constexpr bool has_weight = Row::has_weight;
 
   const base::Layout& layout_;
   const Limits& limits_;
@@ -171,6 +230,7 @@ class ColumnSearch {
   alignas(64) double left_g_[base::most_codes];
   alignas(64) double left_h_[base::most_codes];
   alignas(64) double score_[base::most_codes];
+  alignas(64) std::int64_t left_word_[base::most_codes];
   alignas(64) double right_g_[has_weight ? base::most_codes : 1];
   alignas(64) double right_h_[has_weight ? base::most_codes : 1];
   std::int64_t left_w_[has_weight ? base::most_codes : 1];

@@ -2,29 +2,21 @@
 #pragma once
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <cstdint>
-#include <limits>
 #include <numeric>
 #include <utility>
 #include <vector>
 
 #include "base/grid.hpp"
-#include "base/instructions.hpp"
 #include "base/reals.hpp"
-#include "base/table.hpp"
 #include "split/constraints.hpp"
-#include "split/split.hpp"
+#include "split/moments.hpp"
+#include "split/node_columns.hpp"
 
 namespace lhtree::split {
 
-constexpr int direction_bits = 12;  // of a column about its mean in the node
-constexpr int short_bits = 15;      // of a gradient
 constexpr int coefficient_bits = 15;
-constexpr int direction_weight_bits = 31;  // of the weights of all rows of a node
-static_assert(2 * direction_bits + direction_weight_bits < 63, "products of columns fit a word");
-static_assert(direction_bits + short_bits + direction_weight_bits < 63, "and with gradients");
 static_assert(coefficient_bits + base::grid_bits + 7 < 53, "projections are below 2**53");
 
 /// About where the projections of a node on a hyperplane lie.
@@ -32,215 +24,6 @@ struct Direction {
   Hyperplane hyperplane;
   std::int64_t middle = 0;
   double std = 0.0;
-};
-
-/// Columns of some rows side by side, gaps filled, and about their means in few bits.
-class NodeColumns {
- public:
-  /// Gather columns; those without two values are left out. `weight` is null where all are one.
-  template <base::EncodedTable Table>
-  void gather(const Table& table, const std::uint32_t* row, std::int64_t n,
-              const std::vector<std::int32_t>& columns, const std::int64_t* weight) {
-    n_ = n;
-    const auto p = static_cast<std::int64_t>(columns.size());
-    column_.clear();
-    center_.clear();
-    fill_.clear();
-    shift_.clear();
-    z_.resize(p * n);
-    short_.resize(p * n);
-    constexpr std::int64_t block = 16;  // values of a column that fill a line of the cache
-    std::int32_t values[block][most_terms];
-    for (std::int64_t begin = 0; begin < n; begin += block) {
-      const std::int64_t m = std::min(block, n - begin);
-      for (std::int64_t i = 0; i < m; ++i) {
-        if (begin + i + block < n) table.prefetch_values(row[begin + i + block]);
-        table.gather(row[begin + i], columns.data(), p, values[i]);
-      }
-      for (std::int64_t k = 0; k < p; ++k)
-        for (std::int64_t i = 0; i < m; ++i) z_[k * n + begin + i] = values[i][k];
-    }
-    std::int64_t kept = 0;
-    for (std::int64_t k = 0; k < p; ++k) {
-      if (kept != k) std::copy_n(z_.data() + k * n, n, z_.data() + kept * n);
-      const base::ColumnInfo& column = table.layout.column[columns[k]];
-      if (!write_about_mean(z_.data() + kept * n, short_.data() + kept * n, weight, column))
-        continue;
-      column_.push_back(columns[k]);
-      ++kept;
-    }
-  }
-
-  std::int64_t n_rows() const { return n_; }
-  std::int64_t size() const { return static_cast<std::int64_t>(column_.size()); }
-  std::int32_t column(std::int64_t k) const { return column_[k]; }
-  std::int32_t center(std::int64_t k) const { return center_[k]; }
-  std::int32_t fill(std::int64_t k) const { return fill_[k]; }
-  int shift(std::int64_t k) const { return shift_[k]; }
-  const std::int32_t* z(std::int64_t k) const { return z_.data() + k * n_; }
-  const std::int16_t* centered(std::int64_t k) const { return short_.data() + k * n_; }
-
- private:
-  struct Facts {
-    std::int64_t sum = 0, weight = 0;
-    std::int32_t low = std::numeric_limits<std::int32_t>::max(), high = base::gap;
-  };
-
-  /// Fill the gaps of a column with its mean, and write it about that in few bits; false if all
-  /// present values are equal.
-  bool write_about_mean(std::int32_t* z, std::int16_t* centered, const std::int64_t* weight,
-                        const base::ColumnInfo& column) {
-    const Facts facts = weight ? sum_weighted(z, weight) : sum(z);
-    if (facts.weight == 0 || facts.low == facts.high) return false;
-    const std::int64_t mean = floor_divide(2 * facts.sum + facts.weight, 2 * facts.weight);
-    const auto center = static_cast<std::int32_t>(mean);
-    const std::int64_t largest = std::max(facts.high - mean, mean - facts.low);
-    const int bits = static_cast<int>(std::bit_width(static_cast<std::uint64_t>(largest)));
-    const int shift = std::max(0, bits - direction_bits);
-    const std::int64_t n = n_;
-    base::run_wide([=]() LHTREE_FLAT {
-      for (std::int64_t i = 0; i < n; ++i) {
-        const std::int32_t value = z[i] == base::gap ? center : z[i];
-        z[i] = value;
-        centered[i] = static_cast<std::int16_t>((value - center) >> shift);
-      }
-    });
-    center_.push_back(center);
-    fill_.push_back(column.has_gaps ? center : column.fill);
-    shift_.push_back(shift);
-    return true;
-  }
-
-  Facts sum(const std::int32_t* z) const {
-    Facts facts;
-    Facts* result = &facts;
-    const std::int64_t n = n_;
-    base::run_wide([=]() LHTREE_FLAT {
-      // As unsigned numbers less that of the lowest value, gaps are above all others.
-      constexpr std::uint32_t first = 0x80000001u;
-      std::uint32_t low = 0xFFFFFFFFu;
-      for (std::int64_t i = 0; i < n; ++i)
-        low = std::min(low, static_cast<std::uint32_t>(z[i]) - first);
-      std::int32_t high = base::gap;
-      for (std::int64_t i = 0; i < n; ++i) high = std::max(high, z[i]);
-      std::int32_t n_gaps = 0;
-      for (std::int64_t i = 0; i < n; ++i) n_gaps += z[i] == base::gap;
-      std::int64_t sum = 0;
-      for (std::int64_t i = 0; i < n; ++i) sum += z[i] == base::gap ? 0 : z[i];
-      *result = {sum, n - n_gaps, static_cast<std::int32_t>(low + first), high};
-    });
-    return facts;
-  }
-
-  Facts sum_weighted(const std::int32_t* z, const std::int64_t* weight) const {
-    Facts facts;
-    for (std::int64_t i = 0; i < n_; ++i) {
-      if (z[i] == base::gap) continue;
-      facts.sum += weight[i] * z[i];
-      facts.weight += weight[i];
-      facts.low = std::min(facts.low, z[i]);
-      facts.high = std::max(facts.high, z[i]);
-    }
-    return facts;
-  }
-
-  static std::int64_t floor_divide(std::int64_t a, std::int64_t b) { return a / b - (a % b < 0); }
-
-  std::int64_t n_ = 0;
-  std::vector<std::int32_t> column_, center_, fill_, z_;
-  std::vector<int> shift_;
-  std::vector<std::int16_t> short_;
-};
-
-/// Centred products of the columns of a node with each other and with the gradient.
-class Moments {
- public:
-  /// `gradient` takes 15 bits; `weight` is null where all are one.
-  void measure(const NodeColumns& columns, const std::int16_t* gradient,
-               const std::int64_t* weight) {
-    p_ = columns.size();
-    const std::int64_t n = columns.n_rows();
-    moment_.resize(p_ * p_);
-    right_.resize(p_);
-    std::vector<std::int64_t> sum(p_);
-    std::int64_t total = 0;
-    weight_ = n;
-    if (weight) {
-      weight_ = 0;
-      for (std::int64_t i = 0; i < n; ++i) weight_ += weight[i];
-    }
-    const auto add_up = [&](const std::int16_t* a) {
-      return weight ? dot(a, weight, n) : add(a, n);
-    };
-    total = add_up(gradient);
-    for (std::int64_t a = 0; a < p_; ++a) sum[a] = add_up(columns.centered(a));
-    std::vector<std::int64_t> weighted(weight ? n : 0);
-    for (std::int64_t a = 0; a < p_; ++a) {
-      const std::int16_t* left = columns.centered(a);
-      for (std::int64_t i = 0; i < static_cast<std::int64_t>(weighted.size()); ++i)
-        weighted[i] = weight[i] * left[i];
-      for (std::int64_t b = 0; b <= a; ++b) {
-        const std::int16_t* right = columns.centered(b);
-        const std::int64_t product =
-            weight ? dot(right, weighted.data(), n) : dot<2 * direction_bits>(left, right, n);
-        moment_[a * p_ + b] = moment_[b * p_ + a] = center(product, sum[a], sum[b]);
-      }
-      const std::int64_t product = weight ? dot(gradient, weighted.data(), n)
-                                          : dot<direction_bits + short_bits>(left, gradient, n);
-      right_[a] = center(product, sum[a], total);
-    }
-  }
-
-  std::int64_t size() const { return p_; }
-  double operator()(std::int64_t a, std::int64_t b) const { return moment_[a * p_ + b]; }
-  double with_gradient(std::int64_t a) const { return right_[a]; }
-  double weight() const { return static_cast<double>(weight_); }
-
- private:
-  double center(std::int64_t product, std::int64_t a, std::int64_t b) const {
-    return static_cast<double>(product) -
-           static_cast<double>(a) * static_cast<double>(b) / static_cast<double>(weight_);
-  }
-
-  static std::int64_t add(const std::int16_t* a, std::int64_t n) {
-    std::int64_t result = 0;
-    std::int64_t* out = &result;
-    base::run_wide([=]() LHTREE_FLAT {
-      std::int64_t sum = 0;
-      for (std::int64_t i = 0; i < n; ++i) sum += a[i];
-      *out = sum;
-    });
-    return result;
-  }
-
-  /// The sum of products of `bits` bits; those of a block fit a short word.
-  template <int bits>
-  static std::int64_t dot(const std::int16_t* a, const std::int16_t* b, std::int64_t n) {
-    constexpr std::int64_t block = std::int64_t{1} << (30 - bits);  // a product may be -2**bits
-    std::int64_t result = 0;
-    std::int64_t* out = &result;
-    base::run_wide([=]() LHTREE_FLAT {
-      std::int64_t total = 0, begin = 0;
-      for (; begin + block <= n; begin += block) {
-        std::int32_t sum = 0;
-        for (std::int64_t i = 0; i < block; ++i)
-          sum += std::int32_t{a[begin + i]} * std::int32_t{b[begin + i]};
-        total += sum;
-      }
-      for (; begin < n; ++begin) total += std::int32_t{a[begin]} * std::int32_t{b[begin]};
-      *out = total;
-    });
-    return result;
-  }
-
-  static std::int64_t dot(const std::int16_t* a, const std::int64_t* b, std::int64_t n) {
-    std::int64_t sum = 0;
-    for (std::int64_t i = 0; i < n; ++i) sum += a[i] * b[i];
-    return sum;
-  }
-
-  std::int64_t p_ = 0, weight_ = 0;
-  std::vector<double> moment_, right_;
 };
 
 /// Solve a symmetric positive definite system in place, in one order of operations.

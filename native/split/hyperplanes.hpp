@@ -39,13 +39,16 @@ class HyperplaneSearch {
  public:
   using Sums = typename Row::Sums;
 
-  /// A search ends early, with any split, once `stop` is set.
+  /// A search keeps at most so many values of a node's rows. It ends early, with any split, once
+  /// `stop` is set.
   HyperplaneSearch(const Table& table, const Limits& limits, const Constraints& constraints,
-                   const HyperplaneSettings& settings, const StopFlag& stop)
+                   const HyperplaneSettings& settings, std::int64_t most_kept,
+                   const StopFlag& stop)
       : table_(table),
         constraints_(constraints),
         settings_(settings),
         stop_(stop),
+        columns_(most_kept),
         projections_(limits) {
     for (std::int64_t j = 0; j < table.layout.n_columns(); ++j)
       if (!table.layout.column[j].is_category) numbers_.push_back(static_cast<std::int32_t>(j));
@@ -57,25 +60,55 @@ class HyperplaneSearch {
            std::uint64_t key, const Freedom& freedom, Split<Sums>& best,
            std::vector<std::uint8_t>& goes_left) {
     draw_columns(draw_key(key), freedom.groups);
-    read_gradients(row, n, gradient);
-    columns_.gather(table_, row, n, drawn_, weights());
+    if (drawn_.size() < 2) return;
+    measure(row, n, gradient);
     if (columns_.size() < 2 || stop_) return;
-    moments_.measure(columns_, gradient_.data(), weights());
     const bool is_small = weigh(whole, n) <= small_node * settings_.unit_weight;
     for (std::int64_t k = 0; k < settings_.n_hyperplanes && !stop_; ++k) {
       const Part part(k, columns_.size());
       const Direction direction = compute_direction(columns_, moments_, part.first, part.last,
                                                     settings_.shrinkage, constraints_);
       if (direction.hyperplane.is_empty()) continue;
-      projections_.project(direction.hyperplane, columns_);
       const StepBounds* bounds = constraints_.is_monotone() ? &freedom.bounds : nullptr;
       const int order = constraints_.order_of(direction.hyperplane);
-      if (projections_.run(direction, row, gradient, whole, is_small, bounds, order, best))
+      projections_.start(direction, n, is_small);
+      visit_batches(n, [&](std::int64_t begin, std::int64_t m) {
+        columns_.load(table_, row + begin, begin, m, part.first, part.last);
+        projections_.add(columns_, part.first, part.last, row + begin, gradient);
+      });
+      if (!stop_ && projections_.choose(row, gradient, whole, bounds, order, best))
         projections_.list_sides(goes_left);
     }
   }
 
  private:
+  /// Call look(begin, n) for the batches of a node of n rows.
+  template <class Look>
+  void visit_batches(std::int64_t n, const Look& look) const {
+    for (std::int64_t begin = 0; begin < n && !stop_; begin += NodeColumns::batch)
+      look(begin, std::min(NodeColumns::batch, n - begin));
+  }
+
+  /// Learn the products of the columns that have two values.
+  void measure(const std::uint32_t* row, std::int64_t n, const Row* gradient) {
+    columns_.start(drawn_, n);
+    visit_batches(n, [&](std::int64_t begin, std::int64_t m) {
+      read_weights(row + begin, m, gradient);
+      columns_.look_at(table_, row + begin, begin, m, weights());
+    });
+    columns_.choose(table_.layout);
+    if (columns_.size() < 2) return;
+    moments_.start(columns_.size());
+    visit_batches(n, [&](std::int64_t begin, std::int64_t m) {
+      read_weights(row + begin, m, gradient);
+      read_gradients(row + begin, m, gradient);
+      columns_.load(table_, row + begin, begin, m, 0, columns_.size());
+      columns_.center_all();
+      moments_.add(columns_, gradient_.data(), weights());
+    });
+    moments_.finish();
+  }
+
   bool is_number(std::int32_t column) const { return !table_.layout.column[column].is_category; }
 
   /// The columns of the group with the smallest hash, of those with two numbers or more; null if
@@ -118,17 +151,23 @@ class HyperplaneSearch {
 
   const std::int64_t* weights() const { return Row::has_weight ? weight_.data() : nullptr; }
 
-  /// Gradients in 15 bits, and weights.
+  void read_weights([[maybe_unused]] const std::uint32_t* row, [[maybe_unused]] std::int64_t n,
+                    [[maybe_unused]] const Row* gradient) {
+    if constexpr (Row::has_weight) {
+      weight_.resize(n);
+      for (std::int64_t i = 0; i < n; ++i)
+        weight_[i] = gradient[row[i]].weight() >> settings_.weight_shift;
+    }
+  }
+
+  /// Gradients in 15 bits.
   void read_gradients(const std::uint32_t* row, std::int64_t n, const Row* gradient) {
     constexpr int shift = stats::gradient_bits - short_bits;
     constexpr std::int64_t most = (1 << short_bits) - 1;
     gradient_.resize(n);
-    if (Row::has_weight) weight_.resize(n);
     for (std::int64_t i = 0; i < n; ++i) {
-      const Row& each = gradient[row[i]];
-      const std::int64_t g = (each.gradient() + (1 << (shift - 1))) >> shift;
+      const std::int64_t g = (gradient[row[i]].gradient() + (1 << (shift - 1))) >> shift;
       gradient_[i] = static_cast<std::int16_t>(std::min(g, most));
-      if constexpr (Row::has_weight) weight_[i] = each.weight() >> settings_.weight_shift;
     }
   }
 

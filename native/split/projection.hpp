@@ -4,10 +4,12 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <iterator>
 #include <utility>
 #include <vector>
 
 #include "base/instructions.hpp"
+#include "base/products.hpp"
 #include "split/direction.hpp"
 #include "split/gain.hpp"
 
@@ -24,55 +26,110 @@ class ProjectionSearch {
 
   explicit ProjectionSearch(const Limits& limits) : limits_(limits) {}
 
-  /// Project gathered columns, among which are those of the hyperplane, in their order.
-  void project(const Hyperplane& hyperplane, const NodeColumns& columns) {
-    const std::int64_t n = columns.n_rows();
-    projection_.assign(n, 0);
-    std::int64_t k = 0;
-    for (std::int64_t a = 0; a < columns.size() && k < hyperplane.n_terms(); ++a) {
-      if (columns.column(a) != hyperplane.column[k]) continue;
-      const std::int32_t weight = hyperplane.weight[k++];
-      const std::int32_t* z = columns.z(a);
-      std::int64_t* projection = projection_.data();
-      base::run_wide([=]() LHTREE_FLAT {
-        for (std::int64_t i = 0; i < n; ++i) projection[i] += std::int64_t{weight} * z[i];
-      });
-    }
+  /// Begin with the n rows of a node. A small one keeps its projections, a larger one their bins.
+  void start(const Direction& direction, std::int64_t n, bool is_small) {
+    direction_ = &direction;
+    is_small_ = is_small;
+    n_ = 0;
+    n_in_words_ = 0;
+    if (!is_small) place_bins();
+    remake(projection_, is_small ? n : std::min(n, NodeColumns::batch));
+    remake(bin_of_, is_small ? 0 : n);
+  }
+
+  /// Project the rows of a batch, whose columns from `first` to `last` have those of the hyperplane
+  /// in their order.
+  void add(const NodeColumns& columns, std::int64_t first, std::int64_t last,
+           const std::uint32_t* row, const Row* gradient) {
+    const std::int64_t n = columns.n_loaded();
+    std::int64_t* projection = projection_.data() + (is_small_ ? n_ : 0);
+    project(columns, first, last, projection);
+    if (!is_small_) count(projection, row, n, gradient);
+    n_ += n;
   }
 
   /// Replace `best` if there is a cut of the projections of a larger score; returns whether.
   /// `bounds` may be null; else `order` is that of the hyperplane.
-  bool run(const Direction& direction, const std::uint32_t* row, const Row* gradient,
-           const Sums& whole, bool is_small, const StepBounds* bounds, int order,
-           Split<Sums>& best) {
+  bool choose(const std::uint32_t* row, const Row* gradient, const Sums& whole,
+              const StepBounds* bounds, int order, Split<Sums>& best) {
     whole_ = whole;
     bounds_ = bounds;
     order_ = order;
     if (bounds) node_score_ = score_node(whole, limits_, *bounds);
     score_ = best.score;
     is_found_ = false;
-    if (is_small)
+    if (is_small_)
       look_at_all(row, gradient);
     else
-      look_at_bins(direction, row, gradient);
+      look_at_bins();
     if (!is_found_) return false;
-    best = {score_, -1, -1, false, {}, direction.hyperplane, threshold_, left_};
+    best = {score_, -1, -1, false, {}, direction_->hyperplane, threshold_, left_};
     return true;
   }
 
   /// Which rows go left at the cut that was found last.
   void list_sides(std::vector<std::uint8_t>& goes_left) const {
-    goes_left.resize(projection_.size());
-    const std::int64_t* place = projection_.data();
+    goes_left.resize(n_);
     std::uint8_t* result = goes_left.data();
-    const auto n = static_cast<std::int64_t>(projection_.size());
-    const std::int64_t end = place_;
-    base::run_wide([=]() LHTREE_FLAT {
-      for (std::int64_t i = 0; i < n; ++i) result[i] = place[i] < end;
-    });
+    const std::int64_t n = n_, end = place_, *projection = projection_.data();
+    const std::uint8_t* bin = bin_of_.data();
+    if (is_small_)
+      base::run_wide([=]() LHTREE_FLAT {
+        for (std::int64_t i = 0; i < n; ++i) result[i] = projection[i] < end;
+      });
+    else
+      base::run_wide([=]() LHTREE_FLAT {
+        for (std::int64_t i = 0; i < n; ++i) result[i] = bin[i] < end;
+      });
   }
 
  private:
+  void place_bins() {
+    shift_ = 0;
+    while (std::ldexp(1.0, shift_) < direction_->std / 32.0) ++shift_;
+    start_ = direction_->middle - (std::int64_t{128} << shift_);
+    std::fill(std::begin(bin_), std::end(bin_), Sums{});
+  }
+
+  void project(const NodeColumns& columns, std::int64_t first, std::int64_t last,
+               std::int64_t* projection) {
+    const Hyperplane& hyperplane = direction_->hyperplane;
+    kept_.clear();
+    for (std::int64_t a = first; a < last; ++a)
+      if (kept_.size() < hyperplane.column.size() &&
+          columns.column(a) == hyperplane.column[kept_.size()])
+        kept_.push_back(a);
+    base::sum_products(
+        columns.n_loaded(), hyperplane.n_terms(),
+        [&](std::int64_t k) { return std::int64_t{hyperplane.weight[k]}; },
+        [&](std::int64_t k) { return columns.z(kept_[k]); }, projection);
+  }
+
+  /// Add the rows of a batch to the bins of their projections.
+  void count(const std::int64_t* projection, const std::uint32_t* row, std::int64_t n,
+             const Row* gradient) {
+    static_assert(NodeColumns::batch <= Row::rows_per_word);
+    std::uint8_t* bin = bin_of_.data() + n_;
+    const std::int64_t start = start_;
+    const int shift = shift_;
+    base::run_wide([=]() LHTREE_FLAT {
+      for (std::int64_t i = 0; i < n; ++i)
+        bin[i] = static_cast<std::uint8_t>(
+            std::clamp<std::int64_t>((projection[i] - start) >> shift, 0, projection_bins - 1));
+    });
+    if (n_in_words_ + n > Row::rows_per_word) empty_words();
+    for (std::int64_t i = 0; i < n; ++i) word_[bin[i]] += gradient[row[i]];
+    n_in_words_ += n;
+  }
+
+  void empty_words() {
+    for (int b = 0; b < projection_bins; ++b) {
+      word_[b].add_to(bin_[b]);
+      word_[b] = Row{};
+    }
+    n_in_words_ = 0;
+  }
+
   void look_at_all(const std::uint32_t* row, const Row* gradient) {
     sorted_.resize(projection_.size());
     for (std::size_t i = 0; i < projection_.size(); ++i)
@@ -87,34 +144,16 @@ class ProjectionSearch {
     }
   }
 
-  void look_at_bins(const Direction& direction, const std::uint32_t* row, const Row* gradient) {
-    int shift = 0;
-    while (std::ldexp(1.0, shift) < direction.std / 32.0) ++shift;
-    const std::int64_t start = direction.middle - (std::int64_t{128} << shift);
-    const auto n = static_cast<std::int64_t>(projection_.size());
-    std::int64_t* place = projection_.data();
-    base::run_wide([=]() LHTREE_FLAT {
-      for (std::int64_t i = 0; i < n; ++i)
-        place[i] = std::clamp<std::int64_t>((place[i] - start) >> shift, 0, projection_bins - 1);
-    });
-    Sums bin[projection_bins];
-    Row word[projection_bins] = {};
-    for (std::int64_t begin = 0; begin < n; begin += Row::rows_per_word) {
-      const std::int64_t end = begin + std::min(n - begin, Row::rows_per_word);
-      for (std::int64_t i = begin; i < end; ++i) word[place[i]] += gradient[row[i]];
-      for (int b = 0; b < projection_bins; ++b) {
-        word[b].add_to(bin[b]);
-        word[b] = Row{};
-      }
-    }
+  void look_at_bins() {
+    empty_words();
     Sums left;
     for (int b = 0; b + 1 < projection_bins; ++b) {
-      left += bin[b];
-      look_at(left, start + (std::int64_t{b + 1} << shift), b + 1);
+      left += bin_[b];
+      look_at(left, start_ + (std::int64_t{b + 1} << shift_), b + 1);
     }
   }
 
-  /// Left are the entries of `projection_`, which may have become bins, below `place`.
+  /// Left are the projections, or their bins, below `place`.
   void look_at(const Sums& left, std::int64_t threshold, std::int64_t place) {
     const double score = bounds_
                              ? compute_gain(left, whole_, limits_, node_score_, *bounds_, order_)
@@ -128,13 +167,22 @@ class ProjectionSearch {
   }
 
   const Limits& limits_;
+  const Direction* direction_ = nullptr;
+  bool is_small_ = false, is_found_ = false;
   Sums whole_, left_;
   const StepBounds* bounds_ = nullptr;
   double node_score_ = 0.0, order_ = 0.0;  // within the bounds
   double score_ = 0.0;
-  bool is_found_ = false;
   std::int64_t threshold_ = 0, place_ = 0;
-  std::vector<std::int64_t> projection_;
+  std::int64_t n_ = 0;  // rows that were added
+  std::int64_t start_ = 0;
+  int shift_ = 0;
+  std::int64_t n_in_words_ = 0;
+  Row word_[projection_bins];
+  Sums bin_[projection_bins];
+  std::vector<std::int64_t> kept_;  // of the columns, those of the hyperplane
+  PageVector<std::int64_t> projection_;
+  PageVector<std::uint8_t> bin_of_;
   std::vector<std::pair<std::int64_t, std::uint32_t>> sorted_;
 };
 

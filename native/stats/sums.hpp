@@ -57,6 +57,7 @@ Sums operator-(Sums a, const Sums& b) {
 struct PackedRow {
   using Sums = PairSums;
   static constexpr bool has_weight = false;
+  static constexpr bool is_packed = true;  // shorter than its sums
   static constexpr std::int64_t rows_per_word = 1 << 13;
   static constexpr int low_bits = 28;
   static_assert(hessian_bits + 13 <= low_bits, "hessians of 2**13 rows fit the low bits");
@@ -67,7 +68,12 @@ struct PackedRow {
   static PackedRow make(std::int64_t g, std::int64_t h, std::int64_t) {
     return {g * (std::int64_t{1} << low_bits) + h};
   }
+  /// The sums of at most `rows_per_word` rows.
+  static PackedRow pack(const PairSums& sums) { return make(sums.g, sums.h, 1); }
+  PairSums unpack() const { return {gradient(), low()}; }
+  bool is_empty() const { return word == 0; }
   void operator+=(const PackedRow& other) { word += other.word; }
+  void operator-=(const PackedRow& other) { word -= other.word; }
   std::int64_t low() const { return word & ((std::int64_t{1} << low_bits) - 1); }
   std::int64_t gradient() const { return (word - low()) >> low_bits; }
   std::int64_t weight() const { return 1; }
@@ -81,6 +87,7 @@ struct PackedRow {
 struct WeightedRow {
   using Sums = TripleSums;
   static constexpr bool has_weight = true;
+  static constexpr bool is_packed = false;
   static constexpr std::int64_t rows_per_word = 1 << 16;  // a word holds more: see weight_bits
 
   std::int64_t g = 0, h = 0, w = 0;

@@ -43,7 +43,7 @@ def has_infinity(X: Rows) -> bool: ...
 
 Codes = NDArray[np.uint8]
 OnGrid = NDArray[np.int32] | None
-Prepared = tuple[NDArray[np.uint64], NDArray[np.int32], NDArray[np.int32]]
+Prepared = tuple[NDArray[np.uint64], NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]
 
 def learn_columns(
     X: Rows,

@@ -97,6 +97,22 @@ def test_packed_trees_are_restored_bit_for_bit(
     assert_same(copy, model.forest_)
 
 
+@pytest.mark.parametrize("has_gaps", [False, True])
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_blocks_of_rows_end_in_the_leaves_of_single_rows(fitted, classifier, dtype, has_gaps):
+    X = make_rows(1500, seed=5, n_categories=14)[0].astype(dtype)  # some categories are unknown
+    X[:, 1] = np.nan_to_num(X[:, 1])
+    if has_gaps:
+        X[np.random.default_rng(6).random(X.shape) < 0.1] = np.nan
+    for model, _ in (fitted, classifier):
+        forest = model.forest_
+        single = np.concatenate([forest.apply(X[i : i + 1]) for i in range(len(X))])
+        scores = np.concatenate([forest.sum_values(X[i : i + 1]) for i in range(len(X))])
+        for n in (16, 17, 100, 257, 1025, 1500):
+            assert_array_equal(forest.apply(X[:n], n_threads=2), single[:n])
+            assert_array_equal(forest.sum_values(X[:n]), scores[:n])
+
+
 def test_an_ensemble_without_trees_survives():
     X, _ = make_rows()
     ensemble = LHBoostClassifier().fit(X, np.zeros(len(X))).forest_

@@ -269,18 +269,31 @@ deep_cases = st.builds(
 )
 
 
-def boost(case, *, n_threads=1, is_sparse=False):
-    """Boost natively."""
-    options = {"wants_z": True, "n_threads": n_threads}
+def boost(case, *, n_threads=1, is_sparse=False, raw=None):
+    """Boost natively; `raw` makes tables to read in place of stored grid values."""
+    options = {"wants_z": raw is None, "n_threads": n_threads}
     to_rows = csr_array if is_sparse else np.asarray
     (X, y, weight, score, held_out), (X_val, *validation) = case.cut()
     columns, encoded = learn_rows(
         to_rows(X), weight, held_out, case.n_codes, max_bins=255, **options
     )
-    rows = Rows(**vars(encoded), y=y, weight=weight, score=score, held_out=held_out)
+    rows = Rows(
+        **vars(encoded),
+        y=y,
+        weight=weight,
+        score=score,
+        held_out=held_out,
+        raw=None if raw is None else raw(X),
+    )
     encoded = encode_rows(to_rows(X_val), columns, **options)
     y, weight, score, _ = validation
-    other = Rows(**vars(encoded), y=y, weight=weight, score=score)
+    other = Rows(
+        **vars(encoded),
+        y=y,
+        weight=weight,
+        score=score,
+        raw=None if raw is None else raw(X_val),
+    )
     return columns, _core.boost(columns, rows, other, case.loss, case.plan, n_threads)
 
 
@@ -487,6 +500,31 @@ def assert_same_result(first, second):
         assert_array_equal(second[name], first[name], name)
 
 
+ORDERS = {"rows": np.ascontiguousarray, "columns": np.asfortranarray}
+
+
+@given(case=cases, order=st.sampled_from(sorted(ORDERS)), n_threads=st.sampled_from([1, 3]))
+def test_grid_values_made_of_raw_rows_are_like_stored_ones(case, order, n_threads):
+    raw = ORDERS[order]
+    assert_same_result(boost(case)[1], boost(case, raw=raw, n_threads=n_threads)[1])
+    single = replace(case, X=np.clip(case.X, -3e38, 3e38).astype(np.float32).astype(np.float64))
+    floats = boost(single, raw=lambda X: raw(X, dtype=np.float32))[1]
+    assert_same_result(boost(single)[1], floats)
+
+
+@given(table=tables(), share=shares, seed=seeds)
+def test_tables_by_columns_are_like_those_by_rows(table, share, seed):
+    X, n_codes, weight = table
+    held_out = hold_out(len(X), share, seed)
+    columns, encoded = learn(X, n_codes, weight, held_out)
+    for rows in (np.asfortranarray(X), np.repeat(X, 2, axis=1)[:, ::2]):
+        others, other = learn(rows, n_codes, weight, held_out)
+        assert_array_equal(other.bin, encoded.bin)
+        assert_array_equal(other.z, encoded.z)
+        for name, array in vars(columns).items():
+            assert_array_equal(getattr(others, name), array, name)
+
+
 @given(case=cases, n_threads=st.sampled_from([2, 7]))
 def test_threads_change_nothing(case, n_threads):
     assert_same_result(boost(case)[1], boost(case, n_threads=n_threads)[1])
@@ -556,8 +594,20 @@ def test_large_tables_do_not_depend_on_threads_or_the_order_of_rows(loss, is_wei
     _, other = boost(case.take(order), n_threads=2)
     other["score"] = other["score"][np.argsort(order)]
     assert_same_result(expected, other)
+    for raw in ORDERS.values():
+        assert_same_result(expected, boost(case, raw=raw, n_threads=2)[1])
     drawing = replace(case, plan=replace(plan, subsample=0.6))
     assert_same_result(boost(drawing)[1], boost(drawing, n_threads=3)[1])
+
+
+@pytest.mark.parametrize("loss", [LOSSES[0], LOSSES[1], LOSSES[4]])
+def test_packed_sums_of_large_tables_are_those_of_weighted_rows(loss):
+    table = make_large_table(40_000, 2)
+    plan = boosting.Plan(n_rounds=3, max_leaf_nodes=60, n_hyperplanes=1, max_terms=4, min_weight=0)
+    case = make_case(table, loss, plan, 3)
+    weighted = replace(case, weight=np.ones(len(case.X), dtype=np.int64))  # never packed
+    for n_threads in (1, 3):
+        assert_same_result(boost(weighted)[1], boost(case, n_threads=n_threads)[1])
 
 
 @given(

@@ -51,10 +51,10 @@ std::uint64_t boost(const Loss& loss, std::int64_t n_classes, std::uint64_t seed
   }
   std::vector<base::Column> columns(d);
   const Poll poll = [](std::int64_t) {};
-  base::TableEncoder<double> encoder(X.data(), n, d, true);
+  base::TableEncoder<double> encoder(base::Values<double>::by_rows(X.data(), n, d), true);
   std::vector<std::uint8_t> held_out(n);
   for (std::int64_t i = 0; i < n; ++i) held_out[i] = i % 10 == 0;
-  encoder.learn(columns, nullptr, held_out.data(), 1, poll);
+  encoder.learn(columns, nullptr, held_out.data(), base::most_bins, 1, poll);
   const base::EncodedRows encoded = encoder.take();
   std::vector<base::ColumnInfo> info;
   for (const base::Column& each : columns)

@@ -64,8 +64,9 @@ def read_training_rows(
     *,
     learns_columns: bool,
     y_numeric: bool = False,
+    order: str | None = "C",
 ) -> tuple[Any, NDArray[Any]]:
-    """Return the table that the trees see, in C order, and `y`.
+    """Return the table that the trees see, and `y`.
 
     NaN stays where a value is missing; what is so already is not copied.
 
@@ -81,7 +82,10 @@ def read_training_rows(
         Whether these rows say what the columns are; a warm start keeps those it has.
     y_numeric : bool
         Whether the targets are numbers.
+    order : {"C", None}, default="C"
+        The order of the table in memory; None leaves the order that `X` has.
     """
+    options = OPTIONS | {"order": order}
     X = _check_kind(X)
     check_present("y", y)
     if y_numeric:
@@ -89,11 +93,11 @@ def read_training_rows(
     new_encoding = encoding if learns_columns else None
     if _has_categories(estimator, X, new_encoding):
         table = _encode(estimator, X, new_encoding)
-        rows, labels = check_X_y(table, y, **OPTIONS, y_numeric=y_numeric, estimator=estimator)
+        rows, labels = check_X_y(table, y, **options, y_numeric=y_numeric, estimator=estimator)
     else:
         with explained_text(X, is_training=learns_columns):
             rows, labels = validate_data(
-                estimator, X, y, **OPTIONS, y_numeric=y_numeric, reset=learns_columns
+                estimator, X, y, **options, y_numeric=y_numeric, reset=learns_columns
             )
         if learns_columns:
             estimator.columns_ = Columns(estimator.n_features_in_)

@@ -95,14 +95,29 @@ class TreeEstimator(CallbackSupportMixin, BaseEstimator):
         return tags
 
     def _read_training(
-        self, X, y, sample_weight, params, *, learns_columns, has_codes=False, y_numeric=False
+        self,
+        X,
+        y,
+        sample_weight,
+        params,
+        *,
+        learns_columns,
+        has_codes=False,
+        y_numeric=False,
+        order="C",
     ):
         """Return checked rows, targets and weights for a local fit."""
         encoding = Encoding(
             params.categorical_features, params.max_categories, sample_weight, has_codes
         )
         rows, y = read_training_rows(
-            self, X, y, encoding, learns_columns=learns_columns, y_numeric=y_numeric
+            self,
+            X,
+            y,
+            encoding,
+            learns_columns=learns_columns,
+            y_numeric=y_numeric,
+            order=order,
         )
         return rows, y, resolve_sample_weight(sample_weight, rows.shape[0])
 

@@ -116,6 +116,7 @@ class BoostingEstimator(TreeEstimator):
             learns_columns=True,
             has_codes=True,
             y_numeric=self._is_regressor,
+            order=None,
         )
         offset = read_offset(init_score, X.shape[0], "init_score", "X")
         return self._encode_targets(keep_positive(Part(X, y, weight, offset)), params)

@@ -12,7 +12,7 @@ from lhtree.estimators.boosting.constraints import check_single_output, resolve_
 from lhtree.estimators.boosting.offsets import check_outputs
 from lhtree.estimators.boosting.params import BoostingParams
 from lhtree.estimators.boosting.rows import Part, to_kind
-from lhtree.training.boosting import encode_rows, learn_rows, make_rows, settle_start
+from lhtree.training.boosting import encode_rows, learn_rows, make_rows, settle_start, stores_grid
 from lhtree.training.plan import BoostingPlan
 from lhtree.training.rounds import Boosting
 from lhtree.training.targets import Flags, Weights, place_offset
@@ -53,7 +53,8 @@ def prepare(
         validation = training.take(np.empty(0, dtype=np.intp))
     weights = Weights(*to_units(training.weight))
     plan = _resolve(estimator, training, weights, params, seed, stops_early)
-    options: dict[str, Any] = {"wants_z": plan.n_hyperplanes > 0, "n_threads": params.n_threads}
+    wants_z = plan.n_hyperplanes > 0 and stores_grid(training.X)
+    options: dict[str, Any] = {"wants_z": wants_z, "n_threads": params.n_threads}
     columns, encoded = learn_rows(
         training.X,
         weights.values,
@@ -62,7 +63,8 @@ def prepare(
         max_bins=int(params.max_bins),
         **options,
     )
-    other = encode_rows(to_kind(validation.X, training.X), columns, **options)
+    validation_X = to_kind(validation.X, training.X)
+    other = encode_rows(validation_X, columns, **options)
     other_weights = Weights(*to_units(validation.weight, "sample_weight_val"))
     targets = estimator._place_targets(training, weights, held_out, validation.y, params)
     scale = targets.scale
@@ -70,9 +72,9 @@ def prepare(
     for name, part in (("init_score", training), ("init_score_val", validation)):
         check_outputs(name, part.offset, len(scale.base))
     offset = place_offset("init_score", training.offset, scale)
-    rows = make_rows(encoded, targets.training, weights, scale, held_out, offset)
+    rows = make_rows(encoded, targets.training, weights, scale, held_out, offset, training.X)
     offset = place_offset("init_score_val", validation.offset, scale)
-    others = make_rows(other, targets.validation, other_weights, scale, offset=offset)
+    others = make_rows(other, targets.validation, other_weights, scale, None, offset, validation_X)
     given: dict[str, Any] = {"loss": params.core_loss, "n_threads": params.n_threads}
     if training.offset is not None:
         scale = settle_start(columns, rows, [others], plan=plan, scale=scale, **given)
