@@ -14,9 +14,18 @@ from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostin
 from sklearn.metrics import mean_gamma_deviance, mean_pinball_loss, mean_poisson_deviance
 from sklearn.model_selection import cross_val_score, train_test_split
 from sklearn.pipeline import make_pipeline
+from threadpoolctl import threadpool_limits
 
 from lhtree import LHBoostClassifier, LHBoostRegressor
 from lhtree.estimators.params import draw_seed
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    """Their threads wait for each other, for long where tests share processors."""
+    with threadpool_limits(1):
+        yield
+
 
 KINDS = pytest.mark.parametrize("kind", [LHBoostClassifier, LHBoostRegressor])
 
