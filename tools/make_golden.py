@@ -74,6 +74,10 @@ def list_models():
     yield "boost_many_classes", LHBoostClassifier(**boosted), load_frame()
     stopped = LHBoostRegressor(**boosted, early_stopping=True)
     yield "boost_numbers", stopped, (X.drop(columns="petal length (cm)"), lengths)
+    counts = LHBoostRegressor("poisson", **boosted)
+    yield "boost_poisson", counts, (X.drop(columns="petal length (cm)"), np.floor(lengths))
+    quantiles = LHBoostRegressor("quantile", quantile=[0.1, 0.5, 0.9], **boosted)
+    yield "boost_quantiles", quantiles, (X.drop(columns="petal length (cm)"), lengths)
 
 
 def make(name, model, table):

@@ -226,8 +226,31 @@ EXACT = (
         exact_walk_fill=("native/predict/walk.hpp", "(value == base::gap ? trees_.fill[k] : value)", "(value == base::gap ? 0 : value)"),
         exact_patience=("native/grow/boosting.hpp", "round - best >= plan_.patience", "round - best > plan_.patience"),
         exact_keep=("native/grow/boosting.hpp", "if (plan_.patience > 0) result.trees.keep(best);", ""),
+        exact_tolerance=("native/grow/boosting.hpp", "result.validation_loss[best] - plan_.tolerance;", "result.validation_loss[best];"),
+    ),
+)
+
+BOOSTING = (
+    plant(
+        "estimators/test_losses.py", "estimators/test_init_score.py",
+        boosting_start=("training/targets.py", "[(each + 1) >> 1 for each in twice]", "[each >> 1 for each in twice]"),
+        boosting_gamma=("training/targets.py", "1 if is_gamma else 0, WIDEST.max", "0, WIDEST.max"),
+        boosting_sorted=("model/link.py", "return np.sort(score.reshape(-1, len(self.levels)), axis=1)", "return score.reshape(-1, len(self.levels))"),
+        boosting_offset=("estimators/boosting/rows.py", "return Part(self.X[position], self.y[position], weight, offset)", "return Part(self.X[position], self.y[position], weight)"),
+        boosting_settle=("training/boosting.py", "for each in (rows, *others):", "for each in (rows,):"),
+    ),
+    plant(
+        "estimators/test_watched_fits.py", "estimators/test_warm_start.py", "estimators/test_stages.py",
+        boosting_round=("training/rounds.py", "first = self.plan.first_round + self.n_done", "first = self.plan.first_round"),
+        boosting_forget=("training/rounds.py", "                boosting.forget(number)\n", ""),
+        boosting_stop=("training/rounds.py", "is_over |= watch.end(boosting)", "watch.end(boosting)"),
+        boosting_continue=("estimators/boosting/continuation.py", "first_round=len(forest))", "first_round=0)"),
+        boosting_gains=("training/rounds.py", "importance = sum_gains(trees, start)", "importance = start + sum_gains(trees, 0 * start)"),
+        boosting_stage=("model/ensemble.py", "for first in range(0, len(self), n_at_once):", "for first in range(0, len(self) - 1, n_at_once):"),
     ),
 )
 # fmt: on
 
-MUTATIONS = tuple(chain(*DATA, *FIT, PREDICTION, *PERSIST, *EXPLAIN, *EXPORT, DASK, *CORE, *EXACT))
+MUTATIONS = tuple(
+    chain(*DATA, *FIT, PREDICTION, *PERSIST, *EXPLAIN, *EXPORT, DASK, *CORE, *EXACT, *BOOSTING)
+)

@@ -523,6 +523,16 @@ def test_boosted_models_predict(boosted, capsysbinary):
     assert b"--proba needs a model of classes" in capsysbinary.readouterr().err
 
 
+def test_each_quantile_of_a_model_has_a_column(wine, tmp_path, capsysbinary):
+    X, path = wine.drop(columns=["cultivar", "alcohol"]), tmp_path / "quantiles.safetensors"
+    model = lhtree.LHBoostRegressor("quantile", quantile=[0.1, 0.9], n_estimators=5)
+    lhtree.save(model.fit(X, wine["alcohol"]), path)
+    assert run(["predict", str(path), "wine.csv"]) == 0
+    printed = pd.read_csv(io.BytesIO(capsysbinary.readouterr().out))
+    assert list(printed) == ["prediction_0.1", "prediction_0.9"]
+    assert_array_equal(printed, model.predict(X))
+
+
 def test_info_shows_boosted_models(boosted, capsys):
     for path, name in zip(boosted[0], ("LHBoostClassifier", "LHBoostRegressor"), strict=True):
         model = lhtree.load(path)

@@ -31,7 +31,10 @@ def test_a_golden_model_predicts_as_it_did(name):
     expected = json.loads((FOLDER / f"{name}.json").read_text(encoding="utf-8"))
     model = lhtree.load(FOLDER / f"{name}.safetensors")
     X = read_rows(expected)
-    assert_array_equal(model.predict(X), expected["labels"])
+    if getattr(model, "loss", None) == "poisson":  # NumPy's exponentials
+        assert_allclose(model.predict(X), expected["labels"], rtol=1e-15)
+    else:
+        assert_array_equal(model.predict(X), expected["labels"])
     if "probabilities" not in expected:
         return
     is_calibrated = getattr(model, "calibration", None) is not None

@@ -26,6 +26,7 @@ from lhtree.cli.tables import (
     open_writer,
 )
 from lhtree.files import replacing
+from lhtree.model.link import is_boosted, read_link
 
 EXAMPLES = Examples(
     "lhtree predict wine.safetensors wine.csv",
@@ -92,8 +93,15 @@ def opened(output: Path | None) -> Iterator[BinaryIO]:
             yield file
 
 
+def list_levels(model: Any) -> tuple[float, ...]:
+    """Return the levels of a model of several quantiles, each of which has a column."""
+    return read_link(model).levels if is_boosted(model) else ()
+
+
 def make_schema(model: Any, proba: bool) -> pa.Schema:
     """Return the columns of the predictions."""
+    if levels := list_levels(model):
+        return pa.schema([pa.field(f"prediction_{level}", pa.float64()) for level in levels])
     is_class = is_classifier(model)
     kind = pa.array(model.classes_.tolist()).type if is_class else pa.float64()
     fields = [pa.field("prediction", kind)]
@@ -104,7 +112,9 @@ def make_schema(model: Any, proba: bool) -> pa.Schema:
 
 def predict_block(model: Any, rows: Any, proba: bool) -> pa.Table:
     """Return the predictions, and optionally the probabilities, of a block of rows."""
-    columns = [pa.array(model.predict(rows).tolist())]
+    predicted = model.predict(rows)
+    by_column = predicted.T if list_levels(model) else [predicted]
+    columns = [pa.array(column.tolist()) for column in by_column]
     if proba:
         probability = model.predict_proba(rows)
         columns += [pa.array(probability[:, k].copy()) for k in range(probability.shape[1])]

@@ -1,9 +1,10 @@
 """Boosting: estimators that add rounds of trees, one after the other.
 
 `regressor` and `classifier` hold parameters, docstrings and what targets and scores mean;
-`base` runs the steps of a fit; `rows` and `validation` say which rows train and which ones
-say when to stop; `params` checks the parameters and resolves them for given data,
-`constraints` those that say what columns may do.
+`base` runs the steps of a fit; `rows`, `offsets` and `validation` say which rows train, where
+their scores begin, and which rows say when to stop; `preparation` makes integers of them;
+`continuation` is for warm starts; `watch` and `scoring` look at the rounds; `params` checks the
+parameters and resolves them for given data, `constraints` those that say what columns may do.
 """
 
 from lhtree.estimators.boosting.base import BoostingEstimator

@@ -101,7 +101,9 @@ class BoostingEstimator(TreeEstimator):
             boosting = prepare(self, *parts, params, seed=self._seed, stops_early=stops)
             if earlier is not None:
                 earlier.join(boosting, training, validation)
-            scores = scorer and GrowingScores(self, scorer, *parts, self._seed)
+            scores = None
+            if scorer is not None:
+                scores = GrowingScores(self, scorer, *parts, self._seed)
             self._run(boosting, scores, progress, earlier, float(params.tol))
         progress.end()
         return self
