@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import event, given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 from scipy.sparse import csr_array
@@ -116,6 +116,21 @@ def test_threads_and_float32_change_no_column(table, share, seed):
             assert_array_equal(getattr(others, name), array, name)
 
 
+@pytest.mark.parametrize("is_weighted", [False, True])
+@pytest.mark.parametrize("max_bins", [255, 63])
+def test_a_heavy_value_between_many_light_ones_has_a_bin_of_its_own(max_bins, is_weighted):
+    light = np.append(np.arange(-400.0, -99.0), np.arange(100.0, 401.0))
+    X = np.append(light, np.zeros(1 if is_weighted else 60))[:, np.newaxis]
+    weight = np.where(X[:, 0] == 0, 60, 1) if is_weighted else None
+    columns, encoded = learn(X, np.zeros(1, dtype=np.int32), weight, max_bins=max_bins)
+    (expected,) = learn_columns(X, weight, max_bins=max_bins)
+    assert_array_equal(columns.threshold, expected.thresholds)
+    assert {-50.0, 50.0} <= set(columns.threshold)
+    number = np.bincount(encoded.bin[X[:, 0] != 0, 0])
+    assert number[encoded.bin[X[:, 0] == 0, 0]].sum() == 0  # no other value shares its bin
+    assert number.max() <= -(-len(light) // (max_bins - 2))  # the others are spread evenly
+
+
 plans = st.builds(
     boosting.Plan,
     n_rounds=st.just(3),
@@ -192,6 +207,8 @@ def make_case(table, loss, plan, seed, share=0.0, n_validation=0):
     X, n_codes, weight = table
     name, n_outputs = loss
     rng = np.random.default_rng(seed)
+    if weight is None:  # a larger unit would leave no split
+        plan = replace(plan, unit_weight=1)
     if name == "log_loss":
         y = rng.integers(0, max(2, n_outputs), len(X))
         score = rng.integers(-(2**25), 2**25, (len(X), n_outputs))
@@ -285,6 +302,8 @@ def assert_same_trees(arrays, trees):
 def test_boosting_is_the_reference(case):
     expected = boost_by_reference(case)
     columns, found = boost(case)
+    event("some node splits" if (found["trees"]["left"] >= 0).any() else "no node splits")
+    event("some split is a hyperplane" if len(found["trees"]["cut"]) else "no hyperplane")
     assert_same_trees(found["trees"], expected.trees)
     assert_array_equal(found["score"], expected.training_score)
     assert_array_equal(found["training_loss"], [float(each) for each in expected.training_loss])
@@ -371,6 +390,23 @@ def test_products_of_a_block_fit_a_word():
         table = X[order], np.zeros(2, dtype=np.int32), None
         case = make_case(table, ("squared_error", 1), plan, 0)
         assert_same_trees(boost(case)[1]["trees"], boost_by_reference(case).trees)
+
+
+@pytest.mark.parametrize("n_hyperplanes", [0, 1])
+@pytest.mark.parametrize("score", [0, 15 << 24])  # the largest hessians, the largest gradients
+def test_sums_of_more_rows_than_a_word_holds_are_those_of_the_reference(score, n_hyperplanes):
+    X = np.tile([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]], (9000, 1))  # a word: 8,192 rows
+    plan = boosting.Plan(
+        n_rounds=1, n_hyperplanes=n_hyperplanes, max_terms=2, min_weight=0, min_hessian=0.0
+    )
+    case = make_case((X, np.zeros(2, dtype=np.int32), None), ("log_loss", 1), plan, 0)
+    y = X.any(axis=1).astype(np.int32)
+    case = replace(case, y=y, score=np.full((len(X), 1), score))
+    _, found = boost(case)
+    assert len(found["trees"]["cut"]) == n_hyperplanes
+    expected = boost_by_reference(case)
+    assert_same_trees(found["trees"], expected.trees)
+    assert_array_equal(found["score"], expected.training_score)
 
 
 def make_large_table(n, seed):
