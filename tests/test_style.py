@@ -51,7 +51,8 @@ def test_versions_agree():
 
 
 @pytest.mark.parametrize(
-    "pattern", ["src/**/*.py", "native/**/*.?pp", "tests/**/*.py", "tools/**/*", "benchmarks/*.py"]
+    "pattern",
+    ["src/**/*.py", "native/**/*.?pp", "tests/**/*.py", "tools/**/*", "benchmarks/**/*.py"],
 )
 def test_files_stay_short(pattern):
     paths = [path for path in ROOT.glob(pattern) if path.is_file()]

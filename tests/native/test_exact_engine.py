@@ -381,6 +381,19 @@ def test_rows_held_out_in_place_are_like_rows_elsewhere(case):
         assert_array_equal(second[name], first[name], name)
 
 
+def test_the_oldest_of_nodes_with_equal_gains_is_divided_first():
+    X = np.repeat([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]], 3, axis=0)
+    y = np.repeat([-110, -90, 90, 110], 3).astype(np.int32)
+    for n_leaves, is_divided in ((3, [True, True, False]), (4, [True, True, True])):
+        plan = boosting.Plan(n_rounds=1, max_leaf_nodes=n_leaves, min_weight=0)
+        plan = replace(plan, l2_regularization=0.0)  # else the smaller splits gain nothing
+        case = make_case((X, np.zeros(2, dtype=np.int32), None), ("squared_error", 1), plan, 0)
+        case = replace(case, y=y)
+        trees = boost(case)[1]["trees"]
+        assert_array_equal(trees["left"][:3] >= 0, is_divided)
+        assert_same_trees(trees, boost_by_reference(case).trees)
+
+
 def test_products_of_a_block_fit_a_word():
     # 128 rows at the low end of 12 bits about the mean: their squares reach 2**31.
     x = np.concatenate([np.zeros(128), np.full(200, (1 - 1e-5) * 328 / 200)])
