@@ -1,5 +1,5 @@
 # ruff: noqa: E501
-"""The bugs that tools/mutate.py plants: about eighty that users would notice."""
+"""The bugs that tools/mutate.py plants: about a hundred that users would notice."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ EXPLAIN = (
     ),
     plant(
         "explain/test_rules.py", "export/test_text.py",
-        rule_side=("explain/wording.py", 'comparison = ">=" if is_right else "<"', 'comparison = "<" if is_right else ">="'),
+        rule_side=("explain/wording.py", 'comparison = ">=" if is_right else "<"\n    if len', 'comparison = "<" if is_right else ">="\n    if len'),
     ),
     plant(
         "explain/counterfactuals/test_cell_search.py", "explain/counterfactuals/test_problem.py",

@@ -381,6 +381,36 @@ def test_rows_held_out_in_place_are_like_rows_elsewhere(case):
         assert_array_equal(second[name], first[name], name)
 
 
+def test_gaps_of_held_out_rows_alone_are_none():
+    X = np.array([[1.0, 1.0], [2.0, np.nan], [np.nan, 3.0]])
+    held_out = np.array([0, 0, 1], dtype=np.uint8)
+    columns, _ = learn(X, np.zeros(2, dtype=np.int32), None, held_out)
+    assert_array_equal(columns.has_gaps, [False, True])
+
+
+def test_residuals_of_held_out_rows_take_no_bits_of_the_others():
+    X = np.arange(40.0)[:, np.newaxis]
+    y = np.arange(40, dtype=np.int32) % 7
+    held_out = np.zeros(40, dtype=np.uint8)
+    held_out[-1], y[-1] = 1, 2**30  # as a training row it would leave the others no gradient
+    plan = boosting.Plan(n_rounds=2, min_weight=0)
+    case = make_case((X, np.zeros(1, dtype=np.int32), None), ("squared_error", 1), plan, 0)
+    case = replace(case, y=y, held_out=held_out)
+    _, found = boost(case)
+    assert (found["trees"]["left"] >= 0).any()
+    assert_same_trees(found["trees"], boost_by_reference(case).trees)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_no_tree_separates_all_classes_from_none(n_classes):
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    plan = boosting.Plan(n_rounds=20, min_weight=0)  # all classes are drawn in some of the rounds
+    case = make_case((X, np.zeros(2, dtype=np.int32), None), ("log_loss", n_classes), plan, 0)
+    _, found = boost(case)
+    assert (found["trees"]["left"][found["trees"]["tree_start"][:-1]] >= 0).all()
+    assert_same_trees(found["trees"], boost_by_reference(case).trees)
+
+
 def test_the_oldest_of_nodes_with_equal_gains_is_divided_first():
     X = np.repeat([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]], 3, axis=0)
     y = np.repeat([-110, -90, 90, 110], 3).astype(np.int32)
