@@ -411,6 +411,18 @@ def test_no_tree_separates_all_classes_from_none(n_classes):
     assert_same_trees(found["trees"], boost_by_reference(case).trees)
 
 
+def test_probabilities_of_scores_far_apart_are_those_of_the_reference():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 2))
+    plan = boosting.Plan(n_rounds=3, min_weight=0)
+    case = make_case((X, np.zeros(2, dtype=np.int32), None), ("log_loss", 3), plan, 0)
+    case = replace(case, score=rng.choice([-900, 0, 900], (60, 3)) << 24)  # beyond what exp takes
+    expected = boost_by_reference(case)
+    _, found = boost(case)
+    assert_array_equal(found["training_loss"], [float(each) for each in expected.training_loss])
+    assert_same_trees(found["trees"], expected.trees)
+
+
 def test_the_oldest_of_nodes_with_equal_gains_is_divided_first():
     X = np.repeat([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]], 3, axis=0)
     y = np.repeat([-110, -90, 90, 110], 3).astype(np.int32)
