@@ -190,7 +190,7 @@ CORE = (
 
 EXACT = (
     plant(
-        "native/test_exact_engine.py",
+        "native/test_exact_cases.py", "native/test_exact_engine.py",
         exact_grid_rounding=("native/base/grid.hpp", "std::clamp(round_half_up(scale(x)) - origin_, low_, high_)", "std::clamp(std::floor(scale(x)) - origin_, low_, high_)"),
         exact_grid_origin=("native/base/grid.hpp", "round_half_up(fine.scale(low / 2 + high / 2))", "round_half_up(fine.scale(low))"),
         exact_grid_clamp=("native/base/grid.hpp", "std::clamp(round_half_up(scale(x)) - origin_, low_, high_)", "std::clamp(round_half_up(scale(x)) - origin_, low_, 2147483647.0)"),
