@@ -102,3 +102,15 @@ def test_sums_of_more_rows_than_a_word_holds_are_those_of_the_reference(score, n
     expected = boost_by_reference(case)
     assert_same_trees(found["trees"], expected.trees)
     assert_array_equal(found["score"], expected.training_score)
+
+
+def test_absent_values_of_held_out_rows_have_a_place_where_training_rows_have_none():
+    a, b = [1, 2, 0, 0, 1, 4, 1, 2, 7, 11, 9, 0], [6, 0, 2, 2, 8, 0, 0, 4, 0, 0, 2, 2]
+    table = np.column_stack([a, b]).astype(float), np.zeros(2, dtype=np.int32), None
+    plan = boosting.Plan(n_rounds=3, n_hyperplanes=1, max_terms=2, min_weight=0, min_hessian=0.0)
+    plan = replace(plan, l2_regularization=0.0, shrinkage=0.0, max_leaf_nodes=2)
+    case = make_case(table, ("squared_error", 1), plan, 0)
+    case = replace(case, held_out=(np.array(a) == 0).astype(np.uint8))
+    _, found = boost(case, is_sparse=True)
+    assert len(found["trees"]["cut"]) > 0
+    assert_array_equal(found["score"], boost_by_reference(case).training_score)
