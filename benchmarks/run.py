@@ -62,6 +62,9 @@ KINDS = {
     "defaults": Kind("accuracy", "list_folds"),
     "robustness": Kind("accuracy", "list_robustness", "measure_robustness", n_seeds=3),
     "speed": Kind("speed", n_workers=1, limit=600.0, is_fresh=True, is_by_build=True),
+    "engine_speed": Kind(
+        "speed", "list_boosts", "measure_boosts", n_workers=1, is_fresh=True, is_by_build=True
+    ),
     "dask": Kind("dask", n_workers=1, limit=math.inf, is_fresh=True),
 }
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ctypes
 import importlib
+import math
 import os
 import pickle
 import resource
@@ -24,7 +25,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
+import lhtree
 from benchmarks import data, models
 
 LHT = (models.PAPER, models.DEFAULTS)
@@ -293,3 +296,51 @@ def measure_hardware(job: Job) -> dict[str, Any]:
         "bytes_gb": 8e-9 * n_values, "bandwidth_gb_s": 1e-9 * bandwidth,
         "factor": fit * bandwidth / (8.0 * n_values),
     }  # fmt: skip
+
+
+# ---- Boosting next to LightGBM at the same settings
+
+PEER_OF_BOOSTS = "LightGBM"
+BOOSTS = {"single columns": 0, "one hyperplane per node": 1, "three": 3}  # hyperplanes of a node
+OF_CLASSES = ("synth50k", "magic", "eeg_eye_state", "spambase", "skin", "dry_bean")
+OF_NUMBERS = ("houses", "diamonds", "pol", "cps1988")  # of the folder regression/
+
+
+def list_boosts(_: Namespace | None = None) -> list[Job]:
+    """Return a job for each table."""
+    return [{"data": name} for name in (*OF_CLASSES, *OF_NUMBERS)]
+
+
+def load_boosts(name: str) -> data.Labelled:
+    """Return a table of numbers; categories are their codes, classes the most frequent one."""
+    if name in OF_CLASSES:
+        table = data.load(name)
+        most = np.bincount(table.y).argmax()
+        return np.ascontiguousarray(table.X), (table.y == most).astype(np.int64)
+    frame = pd.read_parquet(Path(os.environ["LHTREE_DATA"]) / "regression" / f"{name}.parquet")
+    y = frame.pop("target").to_numpy(dtype=np.float64)
+    columns = [
+        column if column.dtype.kind in "biuf" else column.astype("category").cat.codes
+        for _, column in frame.items()
+    ]
+    return np.column_stack([column.to_numpy(dtype=np.float64) for column in columns]), y
+
+
+def measure_boosts(job: Job) -> dict[str, Any]:
+    """Return the fastest of several fits of each model; all fit the table in turn."""
+    import lightgbm
+
+    X, y = load_boosts(job["data"])
+    is_number = job["data"] in OF_NUMBERS
+    boost = lhtree.LHBoostRegressor if is_number else lhtree.LHBoostClassifier
+    peer = lightgbm.LGBMRegressor if is_number else lightgbm.LGBMClassifier
+    made = {PEER_OF_BOOSTS: peer(reg_lambda=1.0, n_jobs=1, verbose=-1)}
+    for name, n in BOOSTS.items():
+        made[name] = boost(n_hyperplanes=n, early_stopping=False, n_jobs=1, random_state=0)
+    fit_s = dict.fromkeys(made, math.inf)
+    for _ in range(N_REPEATS):
+        for name, model in made.items():
+            start = time.process_time()
+            model.fit(X, y)
+            fit_s[name] = min(fit_s[name], time.process_time() - start)
+    return {"fit_s": fit_s}

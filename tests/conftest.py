@@ -17,7 +17,7 @@ os.environ.setdefault("MPLBACKEND", "Agg")  # draw without a screen
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 settings.register_profile("lhtree", deadline=None, derandomize=True)
-settings.register_profile("explore", deadline=None, print_blob=True)
+settings.register_profile("explore", deadline=None, print_blob=True, max_examples=1500)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "lhtree"))
 
 

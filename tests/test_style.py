@@ -51,7 +51,8 @@ def test_versions_agree():
 
 
 @pytest.mark.parametrize(
-    "pattern", ["src/**/*.py", "native/**/*.?pp", "tests/**/*.py", "tools/**/*", "benchmarks/*.py"]
+    "pattern",
+    ["src/**/*.py", "native/**/*.?pp", "tests/**/*.py", "tools/**/*", "benchmarks/**/*.py"],
 )
 def test_files_stay_short(pattern):
     paths = [path for path in ROOT.glob(pattern) if path.is_file()]
@@ -82,6 +83,23 @@ def test_the_page_of_the_architecture_names_every_room():
 def test_the_page_of_the_architecture_names_every_module(room):
     modules = {path.stem for path in (ROOT / "src/lhtree" / room).glob("[!_]*.py")}
     assert modules <= set(read_rooms()[room])
+
+
+def test_the_table_of_behaviours_names_what_is_there():
+    page = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")
+    rows = page[page.index("| behaviour |") :].splitlines()[2:]
+    assert len(rows) > 20
+    for row in rows:
+        text = ""
+        for name in re.findall(r"`([^`]+)`", row.split("|")[2]):
+            if name.endswith((".py", ".hpp", ".cpp", ".js")):
+                where = ROOT if name.startswith("native/") else ROOT / "src"
+                paths = [*where.glob(f"**/{name}")]
+                assert paths, f"there is no file {name}"
+                text = "".join(path.read_text(encoding="utf-8") for path in paths)
+            else:
+                last = name.split(".")[-1].split(":")[-1]
+                assert re.search(rf"\b{last}\b", text), f"{name} is not in its file"
 
 
 def test_every_folder_says_what_it_holds():

@@ -1,5 +1,5 @@
 # ruff: noqa: E501
-"""The bugs that tools/mutate.py plants: about eighty that users would notice."""
+"""The bugs that tools/mutate.py plants: about a hundred that users would notice."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ EXPLAIN = (
     ),
     plant(
         "explain/test_rules.py", "export/test_text.py",
-        rule_side=("explain/wording.py", 'comparison = ">=" if is_right else "<"', 'comparison = "<" if is_right else ">="'),
+        rule_side=("explain/wording.py", 'comparison = ">=" if is_right else "<"\n    if len', 'comparison = "<" if is_right else ">="\n    if len'),
     ),
     plant(
         "explain/counterfactuals/test_cell_search.py", "explain/counterfactuals/test_problem.py",
@@ -190,11 +190,15 @@ CORE = (
 
 EXACT = (
     plant(
-        "native/test_exact_engine.py",
+        "native/test_exact_cases.py", "native/test_exact_engine.py",
         exact_grid_rounding=("native/base/grid.hpp", "std::clamp(round_half_up(scale(x)) - origin_, low_, high_)", "std::clamp(std::floor(scale(x)) - origin_, low_, high_)"),
         exact_grid_origin=("native/base/grid.hpp", "round_half_up(fine.scale(low / 2 + high / 2))", "round_half_up(fine.scale(low))"),
         exact_grid_clamp=("native/base/grid.hpp", "std::clamp(round_half_up(scale(x)) - origin_, low_, high_)", "std::clamp(round_half_up(scale(x)) - origin_, low_, 2147483647.0)"),
         exact_bins_missing=("native/base/bins.hpp", "return static_cast<std::uint8_t>(n + 1);", "return static_cast<std::uint8_t>(n);"),
+        exact_bins_heavy=("native/base/bins.hpp", "is_heavy(k) || is_heavy(k - 1) || slot != before", "is_heavy(k) || slot != before"),
+        exact_bins_light=("native/base/bins.hpp", "if (!is_heavy(k)) rank +=", "rank +="),
+        exact_words_of_bins=("native/stats/sums.hpp", "rows_per_word = 1 << 13;", "rows_per_word = 1 << 14;"),
+        exact_words_of_cuts=("native/split/projection.hpp", "        word[b] = Row{};\n", ""),
         exact_sums_siblings=("native/grow/tree.hpp", "whole[k] -= part[k];", "if (part[k].g != 0) whole[k] -= part[k];"),
         exact_cuts_first=("native/split/columns.hpp", "while (score_[b] != highest) ++b;", "for (int c = 0; c < n_cuts; ++c) b = score_[c] == highest ? c : b;"),
         exact_cuts_missing=("native/split/columns.hpp", "look_at(j, bin, n_bins - 1, bin[n_bins], true, best);", "look_at(j, bin, n_bins - 1, {}, true, best);"),

@@ -19,7 +19,8 @@ struct ColumnInfo {
   bool is_category = false;
   bool has_gaps = false;
   std::int32_t fill = 0;  // what a missing value counts as where the column has no gaps
-  std::uint8_t zero_bin = 0;
+  std::uint8_t zero_bin = 0;  // of the absent values of a sparse column, and their grid value:
+  std::int32_t zero_z = 0;    // not 0 if all training rows lie on one side of zero
 };
 
 /// The columns of a table, and where the bins of each start in a histogram.
@@ -116,7 +117,7 @@ struct SparseTable {
   const std::int64_t* start = nullptr;   // [n_rows + 1]
   const std::int32_t* column = nullptr;  // [n_entries]
   const std::uint8_t* bins = nullptr;    // [n_entries]
-  const std::int32_t* values = nullptr;  // [n_entries], zero is 0
+  const std::int32_t* values = nullptr;  // [n_entries]
 
   std::uint8_t bin(std::int64_t row, std::int64_t j) const {
     const std::int64_t place = look_up(row, j);
@@ -128,7 +129,7 @@ struct SparseTable {
               std::int32_t* result) const {
     for (std::int64_t k = 0; k < n; ++k) {
       const std::int64_t place = look_up(row, wanted[k]);
-      result[k] = place < 0 ? 0 : values[place];
+      result[k] = place < 0 ? layout.column[wanted[k]].zero_z : values[place];
     }
   }
   void gather_columns(const std::uint32_t* row, std::int64_t n, const std::int32_t* wanted,

@@ -248,7 +248,8 @@ base::Layout make_layout(const std::vector<base::Column>& columns) {
   std::vector<base::ColumnInfo> info;
   for (const base::Column& each : columns) {
     const base::ColumnEncoder encoder(each);
-    info.push_back({each.n_bins(), each.is_category(), each.has_gaps, each.fill, encoder.bin(0.0)});
+    info.push_back({each.n_bins(), each.is_category(), each.has_gaps, each.fill, encoder.bin(0.0),
+                    encoder.place(0.0)});
   }
   return base::Layout(std::move(info));
 }

@@ -6,9 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from benchmarks import boosting, lines, report_boosting, run
+from benchmarks import boosting, lines, run
 from benchmarks.boosting import BOOST, Description
-from benchmarks.report_boosting import collect, compute_win_share
+from benchmarks.report import boosting as report_boosting
+from benchmarks.report.boosting import collect, compute_win_share
 
 TABLES = {
     "wine": Description("judge", 178, 13),

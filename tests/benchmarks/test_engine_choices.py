@@ -6,13 +6,14 @@ import re
 import numpy as np
 import pytest
 
-from benchmarks import engine_choices, engine_choices_page, lines
+from benchmarks import engine_choices, lines
+from benchmarks.report import engine
 from lhtree.estimators.boosting import params as boosting_params
 from lhtree.training.plan import BoostingPlan
 
 ROOT = engine_choices.REPOSITORY
-CONSTANTS = [choice for choice in engine_choices_page.CHOICES if choice.path]
-TABLES = ["a", "b", "regression/c", "regression/d", engine_choices_page.CURVES]
+CONSTANTS = [choice for choice in engine_choices.CHOICES if choice.path]
+TABLES = ["a", "b", "regression/c", "regression/d", engine_choices.CURVES]
 
 
 @pytest.mark.parametrize("choice", CONSTANTS, ids=lambda choice: choice.name)
@@ -25,7 +26,7 @@ def test_every_constant_is_in_the_sources_once_and_has_the_default(choice):
 
 
 def test_settings_have_the_defaults_of_the_estimators():
-    default = {choice.name: choice.values[0] for choice in engine_choices_page.CHOICES}
+    default = {choice.name: choice.values[0] for choice in engine_choices.CHOICES}
     X = np.zeros((2, 100))
     model = engine_choices.make_model(X, is_number=True, choice="max_terms", value="2")
     assert default["n_hyperplanes"] == model.n_hyperplanes
@@ -103,13 +104,13 @@ def test_a_second_start_skips_what_is_there(folder):
 
 def test_settings_share_the_core_of_the_default(folder):
     core = engine_choices.build_core(folder, ("n_hyperplanes", "3"))
-    assert core == engine_choices.build_core(folder, engine_choices_page.DEFAULT)
+    assert core == engine_choices.build_core(folder, engine_choices.DEFAULT)
 
 
 def test_the_page_compares_every_value_with_the_default(folder):
     out = folder / "lines.jsonl"
     engine_choices.run(engine_choices.list_jobs(out), out, folder, start_made_up([]))
-    page = engine_choices_page.make_page(lines.read(out, *engine_choices.KEY))
+    page = engine.make_page(lines.read(out, *engine_choices.KEY))
     assert "| **20** | 81.00 |  | 81.00 |  |  | 1.00 | 81.0 |" in page
     row = "| {} | 82.00 | +1.00 ± 0.00 | 82.00 | +1.00 ± 0.00 | 4/0/0 | 1.00 | 82.0 |"
     assert row.format(12) in page
@@ -121,11 +122,6 @@ def test_a_value_without_all_splits_of_a_table_has_no_part_of_it(folder):
     out = folder / "lines.jsonl"
     engine_choices.run(engine_choices.list_jobs(out)[:-3], out, folder, start_made_up([]))
     found = lines.read(out, *engine_choices.KEY)
-    choice = engine_choices_page.CHOICES[-1]
-    own = engine_choices_page.summarize(found, choice.name, f"{choice.values[-1]:g}")
+    choice = engine_choices.CHOICES[-1]
+    own = engine.summarize(found, choice.name, f"{choice.values[-1]:g}")
     assert list(own) == TABLES[:-1]
-
-
-def test_the_page_in_the_documentation_is_that_of_the_lines():
-    found = lines.read(lines.RESULTS / "engine_choices.jsonl", *engine_choices.KEY)
-    assert engine_choices.PAGE.read_text(encoding="utf-8") == engine_choices_page.make_page(found)

@@ -6,7 +6,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks import lines, models, report, report_accuracy, report_speed, speed, summary
+from benchmarks import lines, models, speed
+from benchmarks.report import __main__ as report
+from benchmarks.report import accuracy as report_accuracy
+from benchmarks.report import engine, robustness, scaling, summary
+from benchmarks.report import speed as report_speed
 
 RESULTS = Path(__file__).parents[2] / "docs" / "results"
 
@@ -25,12 +29,26 @@ def write_lines(path, found):
         ("robustness", "robustness.md"),
         ("probabilities", "probabilities.md"),
         ("boosting", "boosting.md"),
+        ("engine_speed", "../design/engine-speed.md"),
+        ("engine_choices", "../design/engine-choices.md"),
     ],
 )
 def test_committed_pages_are_made_from_committed_lines(page, name, tmp_path):
-    report.main([page, "--out", str(tmp_path)])
+    out = tmp_path / "results"
+    report.main([page, "--out", str(out)])
     committed = (RESULTS / name).read_text(encoding="utf-8")
-    assert (tmp_path / name).read_text(encoding="utf-8") == committed
+    assert (out / name).read_text(encoding="utf-8") == committed
+
+
+def test_times_of_boosting_are_compared_with_lightgbms():
+    names = (speed.PEER_OF_BOOSTS, *speed.BOOSTS)
+    found = [
+        {"data": name, "fit_s": dict(zip(names, (2.0, own, 4.0, 8.0), strict=True))}
+        for name, own in (("a", 1.0), ("b", 4.0))
+    ]
+    page = engine.make_speed_page(found)
+    assert "| b | 2.00 | 2.00 | 2.00 | 4.00 |" in page
+    assert "| geometric mean |  | 1.00 | 2.00 | 4.00 |" in page
 
 
 def test_tables_of_scaling_are_written_between_their_marks(tmp_path):
@@ -45,7 +63,7 @@ def test_tables_of_scaling_are_written_between_their_marks(tmp_path):
     assert "| LHForest, n_estimators=16, max_depth=10 | 1 | 100,000 | 11 |" in text
     assert "| LHForest, preset paper | million integers | no |" in text
     with pytest.raises(ValueError, match="'overhead' 0 times, not once"):
-        report.replace_table("", "overhead", "")
+        scaling.replace_table("", "overhead", "")
 
 
 def test_a_report_of_nothing_says_what_to_do(tmp_path):
@@ -101,10 +119,10 @@ def test_the_page_of_robustness_has_means_over_splits():
         {"task": "oob", "n_estimators": 100, "data": name, "seed": seed, "result": {"test": value}}
         for name, seed, value in (("wine", 0, 0.5), ("wine", 1, 1.0), ("seeds", 0, 0.9))
     ]
-    text = report.make_robustness_page(found)
+    text = robustness.make_page(found)
     assert "| wine | 100 | 2 | 75.00 |" in text
     assert "| **mean** | 100 | 3 | 80.00 |" in text
-    assert report.TITLES["holes"] not in text
+    assert robustness.TITLES["holes"] not in text
 
 
 def test_out_of_bag_accuracy_agrees_with_that_of_held_out_rows():

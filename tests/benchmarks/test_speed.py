@@ -1,5 +1,6 @@
 """What the benchmark of speed measures."""
 
+import numpy as np
 import pytest
 
 from benchmarks import models, speed
@@ -39,3 +40,13 @@ def test_onnx_is_timed_next_to_the_package(monkeypatch):
     line = speed.measure(speed.make_job("onnx", "digits", name, 1))
     assert line["onnx_s"] > 0
     assert line["bulk_s"] > 0
+
+
+def test_boosts_are_measured_at_the_same_settings_as_lightgbm(monkeypatch):
+    pytest.importorskip("lightgbm")
+    X = np.arange(60.0).reshape(30, 2)
+    for name, y in (("magic", (X[:, 0] > 20).astype(int)), ("pol", X[:, 0])):
+        monkeypatch.setattr(speed, "load_boosts", lambda _, y=y: (X, y))
+        found = speed.measure_boosts({"data": name})["fit_s"]
+        assert list(found) == [speed.PEER_OF_BOOSTS, *speed.BOOSTS]
+        assert all(0 < value < 60 for value in found.values())

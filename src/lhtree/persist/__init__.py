@@ -8,7 +8,7 @@ from pathlib import Path
 
 from lhtree.estimators.base import TreeEstimator
 from lhtree.files import PathLike, replacing
-from lhtree.persist.container import pack, unpack
+from lhtree.persist.container import decode_file, encode_file
 from lhtree.persist.state import check_savable, describe, restore
 
 __all__ = ["load", "save"]
@@ -51,7 +51,7 @@ def save(model: TreeEstimator, path: PathLike) -> None:
     """
     check_savable(model)
     try:
-        chunks = pack(*describe(model))
+        chunks = encode_file(*describe(model))
     except ValueError as error:
         raise ValueError(f"model cannot be saved: {error}.") from error
     with replacing(path) as file:
@@ -92,7 +92,7 @@ def load(path: PathLike) -> TreeEstimator:
     """
     data = _read(path)
     try:
-        return restore(*unpack(data))
+        return restore(*decode_file(data))
     except (ValueError, TypeError) as error:
         reason = str(error).rstrip(".")
         raise ValueError(f"{Path(path).name} cannot be loaded as a model: {reason}.") from error

@@ -31,7 +31,7 @@ MOST_HEADER = 1 << 24
 MOST_LEVELS = 32
 
 
-def pack(description: dict[str, Any], arrays: Arrays) -> list[bytes | memoryview]:
+def encode_file(description: dict[str, Any], arrays: Arrays) -> list[bytes | memoryview]:
     """Return the bytes of a file in chunks, so that large arrays are not copied again."""
     from safetensors.numpy import save
 
@@ -50,7 +50,7 @@ def pack(description: dict[str, Any], arrays: Arrays) -> list[bytes | memoryview
     return [whole[:start], _compute_digest(data, start, end).encode(), whole[end:]]
 
 
-def unpack(data: bytes) -> tuple[dict[str, Any], Arrays]:
+def decode_file(data: bytes) -> tuple[dict[str, Any], Arrays]:
     """Return the description and the arrays of a file; raise a ValueError if it is not valid."""
     from safetensors import SafetensorError
     from safetensors.numpy import load

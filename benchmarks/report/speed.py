@@ -9,7 +9,7 @@ import numpy as np
 
 from benchmarks import lines, models, speed
 from benchmarks.lines import Line
-from benchmarks.summary import make_table
+from benchmarks.report.summary import make_table
 
 PEERS = ("RF", "XGBoost", "LightGBM", "CatBoost")
 COLUMNS = (*speed.LHT, "RF", "ExtraTrees", "HistGB", "XGBoost", "LightGBM", "CatBoost", "YDF")

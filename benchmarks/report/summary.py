@@ -115,6 +115,14 @@ def compute_critical_difference(n_models: int, n_datasets: int) -> float:
 PM = "\N{NO-BREAK SPACE}±\N{NO-BREAK SPACE}"
 
 
+def group_lines(found: list[Line], *fields: str) -> dict[tuple[Any, ...], list[Line]]:
+    """Return the lines by the values of some fields, in the order of their first lines."""
+    groups: dict[tuple[Any, ...], list[Line]] = {}
+    for line in found:
+        groups.setdefault(tuple(line[name] for name in fields), []).append(line)
+    return groups
+
+
 def make_table(header: Sequence[str], rows: Iterable[Sequence[object]], n_left: int = 1) -> str:
     """Return a Markdown table; all columns but the first ones are aligned to the right."""
     marks = ["---"] * n_left + ["---:"] * (len(header) - n_left)

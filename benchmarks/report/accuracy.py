@@ -7,11 +7,12 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks import lines, models, summary
+from benchmarks import lines, models
 from benchmarks.data import ALL, PAPER
 from benchmarks.lines import Line
 from benchmarks.models import read_paper_accuracy, read_paper_table
-from benchmarks.summary import PM, Result, Results, format_result, format_row, make_table
+from benchmarks.report import summary
+from benchmarks.report.summary import PM, Result, Results, format_result, format_row, make_table
 
 OURS = (models.DEFAULTS, models.TUNED)
 MAIN = (*OURS, *models.PEERS)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from benchmarks import lines, summary
+from benchmarks import lines
 from benchmarks.boosting import (
     BOOST,
     FEW_ROWS,
@@ -23,7 +23,8 @@ from benchmarks.boosting import (
     is_of_numbers,
 )
 from benchmarks.lines import Line
-from benchmarks.summary import PM, Floats, make_table
+from benchmarks.report import summary
+from benchmarks.report.summary import PM, Floats, make_table
 
 FIELDS = {"accuracy": False, "log_loss": True, "rmse": True}  # whether less is better
 WORDS = {"accuracy": "accuracy", "log_loss": "log-loss", "rmse": "RMSE"}

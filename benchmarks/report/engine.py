@@ -1,0 +1,148 @@
+"""The pages on the exact engine: its speed next to LightGBM's, and values of its constants."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks import lines
+from benchmarks.engine_choices import (
+    CHOICES,
+    CURVES,
+    DEFAULT,
+    KEY,
+    MAX_ROWS,
+    MAX_VALUES,
+    N_ROUNDS,
+    N_SPLITS,
+)
+from benchmarks.lines import Line
+from benchmarks.report.summary import TIE, make_table
+from benchmarks.speed import BOOSTS, PEER_OF_BOOSTS
+
+# ---- Speed
+
+SPEED_TOP = """# Speed of the exact engine
+
+Fit times of boosting on one thread next to LightGBM's at the same settings: 100 rounds of trees
+with 31 leaves, learning rate 0.1, l2 regularisation 1, no early stopping, processor time, the
+fastest of three. Columns of `lhtree` say how many times LightGBM's time they take.
+`python -m benchmarks.run engine_speed` measures; `python -m benchmarks.report` makes this page.
+"""
+
+
+def make_speed_page(found: list[Line]) -> str:
+    """Return the page for the measurements of one build."""
+    header = ("table", f"{PEER_OF_BOOSTS}, s", *(f"{name}, of it" for name in BOOSTS))
+    ratios = [
+        [line["fit_s"][name] / line["fit_s"][PEER_OF_BOOSTS] for name in BOOSTS] for line in found
+    ]
+    rows = [
+        [line["data"], f"{line['fit_s'][PEER_OF_BOOSTS]:.2f}", *(f"{each:.2f}" for each in own)]
+        for line, own in zip(found, ratios, strict=True)
+    ]
+    means = np.exp(np.log(ratios).mean(axis=0))
+    rows.append(["geometric mean", "", *(f"{mean:.2f}" for mean in means)])
+    return f"{SPEED_TOP}\n{make_table(header, rows)}\n"
+
+
+def write_speed(path: Path, out: Path) -> list[Path]:
+    """Write the page of the newest build, in the folder ``design`` beside `out`."""
+    found = lines.read(path, "data", "build")
+    newest = [line for line in found if line["build"] == found[-1]["build"]]
+    return [write_design(out, "engine-speed", make_speed_page(newest))]
+
+
+def write_design(out: Path, name: str, text: str) -> Path:
+    """Write a page of the folder ``design`` beside `out`."""
+    page = out.parent / "design" / f"{name}.md"
+    page.parent.mkdir(exist_ok=True)
+    page.write_text(text, encoding="utf-8")
+    return page
+
+
+# ---- Choices
+
+TOP = f"""# Choices of the exact engine
+
+`python -m benchmarks.engine_choices` measures what is here, `python -m benchmarks.report` makes
+this page; do not edit it.
+[The exact engine](exact-engine.md) says what the constants mean.
+
+Each value takes the place of the default alone. Models have {N_ROUNDS} rounds, one thread, no
+early stopping and the defaults otherwise. To choose by serves every other one, by name, of the
+paper's data sets, of those with numbers to predict and of those with categories; the others are
+left to judge by. Of their training rows up to {MAX_ROWS:,} are used (with many columns fewer, so
+that there are at most {MAX_VALUES:,} values), and split {N_SPLITS} times into 75 % to train on and
+25 % to score. More than two classes become the most frequent one against the rest.
+The curves are a made table: 200 columns, rows that differ by six orders of magnitude in height,
+two classes that differ by 5 % in shape. It was made so that small rows need a fine grid; it counts
+in no other column but time.
+
+Scores (accuracy, R2) are means over tables, in percent. Differences are those to the default, with
+their standard errors over tables; a table is a tie below {TIE} points. Time is the geometric mean
+over tables of process times of fits relative to the default's, on a machine that did other work
+too: a tenth more or less says nothing. Any other bit lets other splits win, so scores differ even
+where nothing is better: differences within two standard errors say nothing, either.
+"""
+HEADER = ("", "accuracy", "difference", "R2", "difference", "wins/ties/losses", "time", CURVES)
+Summary = dict[str, tuple[str, float, float]]  # measure, score and seconds of each table
+
+
+def summarize(found: list[Line], choice: str, value: str) -> Summary:
+    """Return means over splits, of tables that have all of them."""
+    groups: dict[str, list[Line]] = {}
+    for line in found:
+        if (line["choice"], line["value"]) == (choice, value):
+            groups.setdefault(line["data"], []).append(line)
+    return {
+        name: (group[0]["measure"], *np.mean([(g["score"], g["cpu_s"]) for g in group], axis=0))
+        for name, group in groups.items()
+        if len(group) == N_SPLITS
+    }
+
+
+def make_row(label: str, own: Summary, default: Summary) -> list[str]:
+    """Return the row of a value."""
+    names = [name for name in own if name in default]
+    cells, differences = [label], {n: own[n][1] - default[n][1] for n in names if n != CURVES}
+    for measure_ in ("accuracy", "R2"):
+        chosen = [name for name in differences if own[name][0] == measure_]
+        gain = np.array([differences[name] for name in chosen])
+        error = gain.std(ddof=1) / math.sqrt(len(gain))
+        cells.append(f"{np.mean([own[name][1] for name in chosen]):.2f}")
+        cells.append("" if own is default else f"{gain.mean():+.2f} ± {error:.2f}")
+    gain = np.array(list(differences.values()))
+    n_wins, n_losses = int((gain > TIE).sum()), int((gain < -TIE).sum())
+    counts = f"{n_wins}/{len(gain) - n_wins - n_losses}/{n_losses}"
+    ratio = math.exp(np.mean([math.log(own[name][2] / default[name][2]) for name in names]))
+    curves = f"{own[CURVES][1]:.1f}" if CURVES in names else ""
+    return [*cells, "" if own is default else counts, f"{ratio:.2f}", curves]
+
+
+def make_page(found: list[Line]) -> str:
+    """Return the page: a table and a verdict for each choice."""
+    default = summarize(found, *DEFAULT)
+    kinds = [measure for name, (measure, *_) in default.items() if name != CURVES]
+    commits = ", ".join(sorted({line["commit"] for line in found}))
+    counts = f"{kinds.count('accuracy')} tables for accuracy, {kinds.count('R2')} for R2"
+    pieces = [
+        TOP.rstrip(),
+        f"There are lines of {counts}, with the sources of commit {commits}.\n"
+        "A start of the command measures what is missing. Few tables for R2 prove little.",
+    ]
+    for choice in CHOICES:
+        rows = [make_row(f"**{choice.values[0]:g}**", default, default)]
+        for value in choice.values[1:]:
+            own = summarize(found, choice.name, f"{value:g}")
+            blank = [f"{value:g}", "not measured", *[""] * (len(HEADER) - 2)]
+            rows.append(make_row(f"{value:g}", own, default) if own else blank)
+        pieces += [f"## {choice.title}", make_table(HEADER, rows), choice.verdict]
+    return "\n\n".join(pieces) + "\n"
+
+
+def write_choices(path: Path, out: Path) -> list[Path]:
+    """Write the page, in the folder ``design`` beside `out`."""
+    return [write_design(out, "engine-choices", make_page(lines.read(path, *KEY)))]
