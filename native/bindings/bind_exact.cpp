@@ -386,6 +386,8 @@ grow::BoostingPlan read_plan(nb::handle object) {
   read_field(object, "patience", plan.patience);
   read_field(object, "tolerance", plan.tolerance);
   read_field(object, "learning_rate", plan.learning_rate);
+  read_field(object, "rate_growth", plan.rate_growth);
+  read_field(object, "most_rate", plan.most_rate);
   read_field(object, "subsample", plan.subsample);
   read_field(object, "l2_regularization", plan.l2_regularization);
   read_field(object, "min_hessian", plan.min_hessian);

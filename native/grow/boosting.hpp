@@ -19,7 +19,9 @@ struct BoostingPlan {
   std::int64_t first_round = 0, n_rounds = 100;
   std::int64_t patience = 0;  // rounds without a lower validation loss; 0: never stop early
   double tolerance = 0.0;     // by which a sum of losses must be lower to count
-  double learning_rate = 0.1;
+  double learning_rate = 0.1;  // of the first round
+  double rate_growth = 0.0;    // what each round adds to it, up to
+  double most_rate = 0.1;
   double subsample = 1.0;  // share of the rows that each round draws
   double l2_regularization = 0.0;
   double min_hessian = 1.0;              // of a leaf
@@ -80,7 +82,7 @@ class Booster {
       const double least = result.validation_loss[best] - plan_.tolerance;
       if (result.validation_loss.back() < least) best = round;
       if (is_last || (plan_.patience > 0 && round - best >= plan_.patience)) break;
-      add_tree(plan_.first_round + round, key, plan_.learning_rate * unit, result.trees);
+      add_tree(plan_.first_round + round, key, compute_rate(round) * unit, result.trees);
     }
     if (plan_.patience > 0) result.trees.keep(best);
     return result;
@@ -98,6 +100,11 @@ class Booster {
     settings.hyperplanes = plan.hyperplanes;
     settings.constraints = plan.constraints;
     return settings;
+  }
+
+  double compute_rate(std::int64_t round) const {
+    const auto number = static_cast<double>(plan_.first_round + round);
+    return std::min(plan_.learning_rate + plan_.rate_growth * number, plan_.most_rate);
   }
 
   void note_losses(LossSums sums, Boosted& result) {

@@ -99,6 +99,7 @@ class TreeGrower {
     has_hyperplanes_ = draw.has_hyperplanes && settings_.hyperplanes.n_hyperplanes > 0;
     settings_.limits.least_gain = settings_.min_gain * draw.noise;
     settings_.limits.category_price = settings_.limits.least_gain * category_share;
+    settings_.limits.term_price = settings_.limits.least_gain * term_share;
     row_ = rows;
     pool_.give_all();
     node_.assign(1, {});
@@ -127,6 +128,7 @@ class TreeGrower {
   static constexpr std::int64_t least_pool = std::int64_t{1} << 22;  // bytes
   static constexpr std::int64_t least_kept = std::int64_t{1} << 21;  // values on the grid
   static constexpr double category_share = 0.125;      // of the least gain, for each but one
+  static constexpr double term_share = 0.25;
   static constexpr std::int64_t small_step = 1 << 14;  // additions that are not worth a helper
 
   /// What a thread needs.

@@ -17,6 +17,7 @@ struct Limits {
   std::int64_t least_weight = 0;  // of a side, where weights are summed
   double least_gain = 0.0;        // of a split
   double category_price = 0.0;    // what each category but one takes from the score of a split
+  double term_price = 0.0;        // what each term of a hyperplane but one takes from it
 };
 
 inline double compute_score(double g, double h, double ridge) {

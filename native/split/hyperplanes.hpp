@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <utility>
 #include <vector>
@@ -12,6 +13,8 @@
 #include "split/projection.hpp"
 
 namespace lhtree::split {
+
+constexpr double rows_per_term = 4.0;  // of a node, by weight
 
 struct HyperplaneSettings {
   std::int64_t n_hyperplanes = 0;  // all drawn columns, their halves, their quarters, ...
@@ -59,7 +62,7 @@ class HyperplaneSearch {
   void run(const std::uint32_t* row, std::int64_t n, const Row* gradient, const Sums& whole,
            std::uint64_t key, const Freedom& freedom, Split<Sums>& best,
            std::vector<std::uint8_t>& goes_left) {
-    draw_columns(draw_key(key), freedom.groups);
+    draw_columns(draw_key(key), freedom.groups, count_terms(weigh(whole, n)));
     if (drawn_.size() < 2) return;
     measure(row, n, gradient);
     if (columns_.size() < 2 || stop_) return;
@@ -130,15 +133,22 @@ class HyperplaneSearch {
     return best;
   }
 
+  /// How many columns a node draws at most: so many that there are rows for each.
+  std::int64_t count_terms(double weight) const {
+    const double affordable = std::floor(weight / (rows_per_term * settings_.unit_weight));
+    return std::min(settings_.max_terms, static_cast<std::int64_t>(affordable));
+  }
+
   /// The columns of numbers with the smallest hashes, in their order; with groups, of one of them.
-  void draw_columns(std::uint64_t key, const std::vector<std::int32_t>& groups) {
+  void draw_columns(std::uint64_t key, const std::vector<std::int32_t>& groups,
+                    std::int64_t most) {
     hash_.clear();
     const std::vector<std::int32_t>* group =
         constraints_.group.empty() ? &numbers_ : draw_group(key, groups);
     if (group)
       for (const std::int32_t j : *group)
         if (is_number(j)) hash_.push_back({hash64(key, static_cast<std::uint64_t>(j)), j});
-    const auto n = std::min<std::int64_t>(hash_.size(), settings_.max_terms);
+    const auto n = std::min<std::int64_t>(hash_.size(), most);
     std::partial_sort(hash_.begin(), hash_.begin() + n, hash_.end());
     drawn_.clear();
     for (std::int64_t k = 0; k < n; ++k) drawn_.push_back(hash_[k].second);

@@ -62,8 +62,10 @@ class ProjectionSearch {
       look_at_all(row, gradient);
     else
       look_at_bins();
-    if (!is_found_) return false;
-    best = {score_, -1, -1, false, {}, direction_->hyperplane, threshold_, left_};
+    const std::int64_t n_more = direction_->hyperplane.n_terms() - 1;
+    const double net = score_ - limits_.term_price * static_cast<double>(n_more);
+    if (!is_found_ || !(net > best.score)) return false;
+    best = {net, -1, -1, false, {}, direction_->hyperplane, threshold_, left_};
     return true;
   }
 

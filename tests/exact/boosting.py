@@ -24,7 +24,9 @@ class Plan:
     """How a model is boosted."""
 
     n_rounds: int = 4
-    learning_rate: float = 0.1
+    learning_rate: float = 0.1  # of the first round
+    rate_growth: float = 0.0  # what each round adds to it
+    most_rate: float = np.inf  # up to this
     subsample: float = 1.0  # share of the rows that each round draws
     l2_regularization: float = 1.0
     min_hessian: float = 1.0
@@ -100,13 +102,14 @@ def make_limits(loss, plan, is_weighted):
 def limit_gain(limits, table, drawn, plan):
     """Return limits by which a split must gain more than one on noise does on average.
 
-    Each category but the first raises the gain of the best of their sets by chance.
+    Each category but one raises the gain of the best of their sets by chance, and each term but
+    one that of a hyperplane.
     """
     weight, g = table.weight[drawn].tolist(), table.g[drawn].tolist()
     squares = sum(w * each * each for w, each in zip(weight, g, strict=True))
     hessian = sum(w * each for w, each in zip(weight, table.h[drawn].tolist(), strict=True))
     least = plan.min_gain * (float(squares) / float(hessian) * float(plan.unit_weight))
-    return replace(limits, least_gain=least, category_price=least / 8)
+    return replace(limits, least_gain=least, category_price=least / 8, term_price=least / 4)
 
 
 def start_scores(rows, start):
@@ -114,6 +117,12 @@ def start_scores(rows, start):
     if rows.score is None:
         return np.tile(np.array(start, dtype=np.int64), (len(rows.X), 1))
     return rows.score.astype(np.int64)
+
+
+def compute_rate(plan, number):
+    """Return the learning rate of a round."""
+    rate = plan.learning_rate + plan.rate_growth * float(plan.first_round + number)
+    return min(rate, plan.most_rate)
 
 
 def draw_rows(rows, key, share):
@@ -185,7 +194,7 @@ def boost(columns, training, validation, loss, plan, n_outputs=1):
         has_hyperplanes = (plan.first_round + number) % plan.hyperplane_interval == 0
         own_plan = plan if has_hyperplanes else replace(plan, n_hyperplanes=0)
         tree = grow_tree(table, drawn, own, own_plan, key)
-        step = plan.learning_rate * gradients[2], limits.ridge
+        step = compute_rate(plan, number) * gradients[2], limits.ridge
         of_rows = gradients, training.y, weight
         values = [loss.compute_values(*of_rows, node.rows, *step) for node in tree]
         tree = set_values(tree, values, plan)

@@ -27,6 +27,7 @@ DIRECTION_BITS = 12  # of a column of a node about its center
 SHORT_BITS = 7  # dropped from gradients where directions are computed
 MOST_SHORT = (1 << 15) - 1
 WEIGHT_BITS = 15
+ROWS_PER_TERM = 4  # of a node, for each column that it draws
 SMALL_NODE = 256  # rows up to which all cuts of a projection are looked at
 N_BINS = 256  # of the projections of a larger node
 
@@ -215,7 +216,10 @@ def choose_hyperplane(table, rows, sums, direction, limits, is_small, least_scor
     cut = choose_first_best(score, least_score)
     if cut is None:
         return None
-    return Split(float(score[cut]), hyperplane=replace(direction.hyperplane, cut=thresholds[cut]))
+    net = float(score[cut]) - limits.term_price * float(len(direction.hyperplane.columns) - 1)
+    if not net > least_score:
+        return None
+    return Split(net, hyperplane=replace(direction.hyperplane, cut=thresholds[cut]))
 
 
 def choose_oblique(table, rows, key, sums, limits, plan, groups, least_score):
@@ -227,7 +231,8 @@ def choose_oblique(table, rows, key, sums, limits, plan, groups, least_score):
     if plan.n_hyperplanes == 0 or int(v.sum()) == 0:
         return None
     is_small = sums.weight <= SMALL_NODE * plan.unit_weight
-    terms = list_terms(table, rows, key, v, plan.max_terms, groups)
+    affordable = math.floor(float(sums.weight) / (ROWS_PER_TERM * float(plan.unit_weight)))
+    terms = list_terms(table, rows, key, v, min(plan.max_terms, affordable), groups)
     for part in list_parts(terms, plan.n_hyperplanes):
         direction = compute_direction(part, v, table.g[rows], table.columns, plan)
         if direction is None:

@@ -49,6 +49,7 @@ class Limits:
     least_weight: float = 0.0
     least_gain: float = 0.0  # of a split
     category_price: float = 0.0  # taken from a score for each category but one
+    term_price: float = 0.0  # and for each term of a hyperplane but one
     bounds: Bounds | None = None  # of Newton steps; None: no column has a trend
 
 

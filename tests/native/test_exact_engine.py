@@ -121,6 +121,8 @@ plans = st.builds(
     boosting.Plan,
     n_rounds=st.just(3),
     learning_rate=st.sampled_from([0.1, 0.3, 1.0]),
+    rate_growth=st.sampled_from([0.0, 0.05]),
+    most_rate=st.sampled_from([0.37, 1.0]),
     subsample=st.sampled_from([1.0, 1.0, 0.9, 0.5, 1e-9]),
     l2_regularization=st.sampled_from([0.0, 1.0, 3.5]),
     min_hessian=st.sampled_from([0.0, 1.0, 5.0]),

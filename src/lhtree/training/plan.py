@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -63,9 +64,11 @@ class BoostingPlan:
     """Which rounds of boosting to add, and how. Weights are in units of row weights."""
 
     n_rounds: int
-    learning_rate: float
+    learning_rate: float  # of the first round
     l2_regularization: float
     max_leaf_nodes: int
+    rate_growth: float = 0.0  # what each round adds to the learning rate
+    most_rate: float = math.inf  # up to this
     subsample: float = 1.0  # share of the rows that each round draws
     first_round: int = 0
     patience: int = 0  # rounds without a lower validation loss before the last; 0: any

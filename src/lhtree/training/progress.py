@@ -72,19 +72,16 @@ class RoundProgress(Progress):
     ----------
     estimator : estimator
         The estimator whose ``fit`` runs.
-    n_rounds : int
-        Number of rounds that the model has at most.
     data : dict
         ``X``, ``y`` and ``metadata`` for callbacks.
     is_verbose : bool
         Whether to print lines.
     """
 
-    def __init__(
-        self, estimator: Any, n_rounds: int, data: dict[str, Any], *, is_verbose: bool
-    ) -> None:
-        super().__init__(estimator, n_rounds, is_verbose=is_verbose)
-        self._n_rounds, self._data = n_rounds, data
+    def __init__(self, estimator: Any, data: dict[str, Any], *, is_verbose: bool) -> None:
+        super().__init__(estimator, None, is_verbose=is_verbose)
+        self.n_rounds = 0  # that the model has at most
+        self._data = data
         self._task: Any = None
 
     @property
@@ -114,13 +111,19 @@ class RoundProgress(Progress):
             )
         n_all = self.n_before + n_done
         now = time.monotonic()
-        is_due = n_all == self._n_rounds or now - self._last_line >= SECONDS_BETWEEN_LINES
+        is_due = n_all == self.n_rounds or now - self._last_line >= SECONDS_BETWEEN_LINES
         if self._is_verbose and is_due:
             self._last_line = now
-            left = (self._n_rounds - n_all) * (now - self._start) / n_done
+            left = (self.n_rounds - n_all) * (now - self._start) / n_done
             words = ["score", "validation"][: len(scores)]
             shown = ", ".join(f"{w} {s:.6g}" for w, s in zip(words, scores, strict=True))
-            text = f"[lhtree] {n_all} of {self._n_rounds} rounds, {shown}"
+            text = f"[lhtree] {n_all} of {self.n_rounds} rounds, {shown}"
             text += f", {now - self._start:.1f} s, {left:.1f} s to go"
             print(text, file=sys.stderr, flush=True)
         return stops
+
+    def report_refit(self, n_rounds: int) -> None:
+        """Report that a model of so many rounds grows from all rows."""
+        if self._is_verbose:
+            text = f"[lhtree] refit: {n_rounds} rounds on all rows"
+            print(text, file=sys.stderr, flush=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple, Protocol
 
@@ -135,6 +136,14 @@ class Patience:
         if loss < self.least - self.tolerance:
             self.least, self.best = loss, self.n_noted
         return self.patience > 0 and self.n_noted - self.best >= self.patience
+
+
+def count_refitted(boosting: Boosting, n_rounds: int) -> int:
+    """Return as many rounds for all rows as `n_rounds` are for those that were not held out."""
+    held_out = boosting.rows.held_out
+    n_held_out = 0 if held_out is None else int(np.count_nonzero(held_out))
+    n = len(boosting.rows.y)
+    return min(boosting.plan.n_rounds, math.floor(n_rounds * n / (n - n_held_out) + 0.5))
 
 
 class Watch(Protocol):

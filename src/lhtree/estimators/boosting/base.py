@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from lhtree.data.reading import read_rows
 from lhtree.estimators.base import TreeEstimator, restored_on_error, with_callbacks
 from lhtree.estimators.boosting.continuation import Earlier, negate
@@ -14,7 +16,7 @@ from lhtree.estimators.boosting.validation import hold_out, read_validation
 from lhtree.estimators.boosting.watch import FitWatch
 from lhtree.estimators.params import count_threads
 from lhtree.training.progress import RoundProgress
-from lhtree.training.rounds import run_watched
+from lhtree.training.rounds import count_refitted, run_watched
 
 
 class BoostingEstimator(TreeEstimator):
@@ -78,7 +80,7 @@ class BoostingEstimator(TreeEstimator):
         weights = {} if sample_weight is None else {"sample_weight": sample_weight}
         data = {"X": X, "y": y, "metadata": weights}
         is_verbose = bool(params.verbose)
-        progress = RoundProgress(self, params.n_estimators, data, is_verbose=is_verbose)
+        progress = RoundProgress(self, data, is_verbose=is_verbose)
         with restored_on_error(self):
             training = self._read_part(X, y, sample_weight, init_score, params)
             validation = read_validation(
@@ -104,9 +106,21 @@ class BoostingEstimator(TreeEstimator):
             scores = None
             if scorer is not None:
                 scores = GrowingScores(self, scorer, *parts, self._seed)
-            self._run(boosting, scores, progress, earlier, float(params.tol))
+            is_stopped = self._run(boosting, scores, progress, earlier, float(params.tol))
+            if held_out is not None and not is_stopped and params.refits(len(training.y)):
+                n_rounds = count_refitted(boosting, self.n_iter_)
+                del boosting, scores
+                progress.report_refit(n_rounds)
+                self._refit(training, n_rounds, params)
         progress.end()
         return self
+
+    def _refit(self, training, n_rounds, params):
+        """Grow a model of so many rounds from all rows in place of the one there is."""
+        boosting = prepare(self, training, None, None, params, seed=self._seed, stops_early=False)
+        boosting.plan = replace(boosting.plan, n_rounds=n_rounds)
+        self.forest_ = boosting.take(boosting.run())
+        self.n_iter_ = len(self.forest_)
 
     def _read_part(self, X, y, sample_weight, init_score, params):
         """Return the training rows of positive weight."""
@@ -132,11 +146,12 @@ class BoostingEstimator(TreeEstimator):
         return False
 
     def _run(self, boosting, scores, progress, earlier, tol):
-        """Run the rounds and keep the model."""
+        """Run the rounds and keep the model; return whether a callback stopped them."""
+        watch = FitWatch(progress, scores, tol, _describe_model)
+        progress.n_rounds = progress.n_before + boosting.plan.n_rounds
         if scores is None and not progress.is_needed:
             n_rounds = boosting.run()
         else:
-            watch = FitWatch(progress, scores, tol, _describe_model)
             n_rounds = run_watched(boosting, watch)
         self.forest_ = boosting.take(n_rounds)
         self.n_iter_ = len(self.forest_)
@@ -144,6 +159,7 @@ class BoostingEstimator(TreeEstimator):
         if earlier is not None:
             found = earlier.extend(found, has_losses=scores is None)
         self.train_score_, self.validation_score_ = found.training, found.validation
+        return watch.is_stopped
 
     def _score_rows(self, X):
         """Return the raw scores of rows in any form: a list, or one column per class."""

@@ -63,13 +63,13 @@ class LHBoostClassifier(ClassifierMixin, BoostingEstimator):
         self,
         loss="log_loss",
         *,
-        learning_rate=0.1,
-        n_estimators=100,
+        learning_rate="auto",
+        n_estimators="auto",
         subsample=1.0,
-        max_leaf_nodes=31,
+        max_leaf_nodes="auto",
         max_depth=None,
         min_samples_leaf=1,
-        l2_regularization=1.0,
+        l2_regularization=0.3,
         n_hyperplanes=1,
         max_terms="auto",
         max_features=None,
@@ -79,8 +79,9 @@ class LHBoostClassifier(ClassifierMixin, BoostingEstimator):
         monotonic_cst=None,
         interaction_cst=None,
         early_stopping="auto",
-        validation_fraction=0.1,
-        n_iter_no_change=10,
+        refit="auto",
+        validation_fraction="auto",
+        n_iter_no_change=30,
         tol=0.0,
         scoring="loss",
         warm_start=False,
@@ -108,6 +109,7 @@ class LHBoostClassifier(ClassifierMixin, BoostingEstimator):
         self.early_stopping = early_stopping
         self.validation_fraction = validation_fraction
         self.n_iter_no_change = n_iter_no_change
+        self.refit = refit
         self.tol = tol
         self.scoring = scoring
         self.warm_start = warm_start

@@ -12,6 +12,7 @@ from lhtree.arrays import Floats
 from lhtree.data.columns import Columns
 from lhtree.estimators.boosting.params import BoostingParams
 from lhtree.estimators.boosting.rows import Part
+from lhtree.estimators.params import is_auto
 from lhtree.model.ensemble import Ensemble
 from lhtree.training.boosting import Rows
 from lhtree.training.rounds import Boosting, Losses
@@ -39,7 +40,7 @@ class Earlier(NamedTuple):
         if not params.warm_start or not hasattr(estimator, "forest_"):
             return None
         n_rounds = len(estimator.forest_)
-        if params.n_estimators < n_rounds:
+        if not is_auto(params.n_estimators) and params.n_estimators < n_rounds:
             raise ValueError(
                 f"n_estimators={params.n_estimators} must be at least {n_rounds}, the number of "
                 "rounds that are there, when warm_start=True."

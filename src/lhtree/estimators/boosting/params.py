@@ -27,8 +27,15 @@ from lhtree.training.plan import NO_MAX_DEPTH, BoostingPlan
 from lhtree.training.targets import MOST_BINS, Weights
 
 MOST_CATEGORIES = 255  # codes of a column
-MANY_ROWS = 10_000  # above them, early stopping is worth a part of the rows
+FEW_ROWS = 100  # below them, a part of the rows cannot say when to stop
+MANY_ROWS = 20_000  # above them, a tenth of the rows is enough to say when to stop
 MOST_ROUNDS = 2**24
+ROUNDS = 100  # "auto" without early stopping
+ROUNDS_AT_MOST, ROUNDS_OF_CLASSES = 1000, 2000  # with it; for more than two classes
+FIRST_RATE, RATE_GROWTH, MOST_RATE = 0.05, 0.0005, 0.15  # "auto"
+LEAVES, LEAVES_OF_MANY_ROWS = 15, 31  # "auto"
+LEAST_HESSIAN = 0.1  # of a leaf where hessians are at most 1/4
+MIN_GAIN = 1.0  # of a split, in units of what one gains on noise
 DIRECTION_WEIGHT_BITS = 31
 MORE_THAN_ALL = 2**41  # above the weight of all rows
 MOST_LEVELS = 255  # of quantiles
@@ -61,6 +68,7 @@ class BoostingParams:
     categorical_features: Any
     max_categories: Any
     early_stopping: Any
+    refit: Any
     validation_fraction: Any
     n_iter_no_change: Any
     tol: Any
@@ -100,26 +108,36 @@ class BoostingParams:
             raise ValueError(f"quantile must be {wanted}, got {self.quantile!r}.")
 
     def _check_rounds(self) -> None:
-        check_real("learning_rate", self.learning_rate, "a number above 0", low=SMALLEST)
-        wanted = f"an integer from 1 to {MOST_ROUNDS}"
-        check_integer("n_estimators", self.n_estimators, wanted, low=1, high=MOST_ROUNDS)
+        if not is_auto(self.learning_rate):
+            wanted = "a number above 0, or 'auto'"
+            check_real("learning_rate", self.learning_rate, wanted, low=SMALLEST)
+        if not is_auto(self.n_estimators):
+            wanted = f"an integer from 1 to {MOST_ROUNDS}, or 'auto'"
+            check_integer("n_estimators", self.n_estimators, wanted, low=1, high=MOST_ROUNDS)
         wanted = "a share of the rows above 0, and at most 1"
         check_real("subsample", self.subsample, wanted, low=SMALLEST, high=1)
         if not is_auto(self.early_stopping):
             check_flag("early_stopping", self.early_stopping, ("auto",))
-        wanted = "a fraction of the rows between 0 and 1"
-        below_one = math.nextafter(1.0, 0.0)
-        check_real(
-            "validation_fraction", self.validation_fraction, wanted, low=SMALLEST, high=below_one
-        )
+        if not is_auto(self.validation_fraction):
+            wanted = "a fraction of the rows between 0 and 1, or 'auto'"
+            name, below_one = "validation_fraction", math.nextafter(1.0, 0.0)
+            check_real(name, self.validation_fraction, wanted, low=SMALLEST, high=below_one)
         wanted = "an integer of at least 1"
         check_integer("n_iter_no_change", self.n_iter_no_change, wanted, low=1)
         check_real("tol", self.tol, "a number of at least 0", low=0)
         check_flag("warm_start", self.warm_start)
+        if not is_auto(self.refit):
+            check_flag("refit", self.refit, ("auto",))
+            if self.refit and self.warm_start:
+                raise ValueError(
+                    "refit=True grows the model anew, and warm_start=True goes on with it; set "
+                    "one of them to False."
+                )
 
     def _check_trees(self) -> None:
-        wanted = "an integer from 2 to 32768"
-        check_integer("max_leaf_nodes", self.max_leaf_nodes, wanted, low=2, high=2**15)
+        if not is_auto(self.max_leaf_nodes):
+            wanted = "an integer from 2 to 32768, or 'auto'"
+            check_integer("max_leaf_nodes", self.max_leaf_nodes, wanted, low=2, high=2**15)
         if self.max_depth is not None:
             check_integer("max_depth", self.max_depth, "an integer of at least 1, or None", low=1)
         wanted = "an integer of at least 1"
@@ -173,8 +191,45 @@ class BoostingParams:
     def stops_early(self, n_rows: int, *, has_validation: bool) -> bool:
         """Whether validation rows, the caller's or a part of the rows, say when to stop."""
         if is_auto(self.early_stopping):
-            return has_validation or n_rows > MANY_ROWS
+            return has_validation or n_rows >= FEW_ROWS
         return bool(self.early_stopping)
+
+    def get_validation_fraction(self, n_rows: int) -> float:
+        """Return the fraction of the rows that early stopping holds out."""
+        if is_auto(self.validation_fraction):
+            return 0.2 if n_rows <= MANY_ROWS else 0.1
+        return float(self.validation_fraction)
+
+    def refits(self, n_rows: int) -> bool:
+        """Whether held-out rows take part in a second fit, once they have said when to stop."""
+        if is_auto(self.refit):
+            return n_rows <= MANY_ROWS and not self.warm_start
+        return bool(self.refit)
+
+    def count_rounds(self, *, stops_early: bool, n_classes: int) -> int:
+        """Return the largest number of rounds."""
+        if not is_auto(self.n_estimators):
+            return int(self.n_estimators)
+        if not stops_early:
+            return ROUNDS
+        return ROUNDS_OF_CLASSES if n_classes > 2 else ROUNDS_AT_MOST
+
+    def _plan_rates(self) -> dict[str, float]:
+        if is_auto(self.learning_rate):
+            rates = (FIRST_RATE, RATE_GROWTH, MOST_RATE)
+        else:
+            rates = (float(self.learning_rate), 0.0, float(self.learning_rate))
+        return dict(zip(("learning_rate", "rate_growth", "most_rate"), rates, strict=True))
+
+    def _limit_hessian(self, least: float, *, is_counted: bool) -> float:
+        if is_counted:  # hessians count rows
+            return max(1.0, least)
+        return LEAST_HESSIAN if self.loss == "log_loss" else 1.0
+
+    def _count_leaves(self, n_rows: int) -> int:
+        if not is_auto(self.max_leaf_nodes):
+            return int(self.max_leaf_nodes)
+        return LEAVES if n_rows <= MANY_ROWS else LEAVES_OF_MANY_ROWS
 
     def resolve(
         self,
@@ -184,7 +239,8 @@ class BoostingParams:
         n_rows: int,
         weights: Weights,
         seed: int,
-        patience: int,
+        stops_early: bool,
+        n_classes: int = 0,
     ) -> BoostingPlan:
         """Return the plan for data of a given size.
 
@@ -200,25 +256,30 @@ class BoostingParams:
             Their weights.
         seed : int
             Seed of all draws.
-        patience : int
-            Rounds without a lower validation loss before the last; 0 without validation.
+        stops_early : bool
+            Whether validation rows say when to stop.
+        n_classes : int
+            Number of classes, 0 for numbers.
         """
+        n_rounds = self.count_rounds(stops_early=stops_early, n_classes=n_classes)
+        patience = int(self.n_iter_no_change) if stops_early else 0
         wanted = int(2 * math.sqrt(n_numbers)) if is_auto(self.max_terms) else self.max_terms
         max_terms = min(n_numbers, MOST_DRAWN, wanted)
         least = count_min_samples(self.min_samples_leaf, n_rows, least=1)
         is_counted = self.core_loss in COUNTED and weights.values is None
         bits = int(weights.sum_over(n_rows)).bit_length()
         return BoostingPlan(
-            n_rounds=int(self.n_estimators),
-            patience=min(patience, int(self.n_estimators) + 1),
-            learning_rate=float(self.learning_rate),
+            n_rounds=n_rounds,
+            patience=min(patience, n_rounds + 1),
+            **self._plan_rates(),
             subsample=float(self.subsample),
             l2_regularization=float(self.l2_regularization),
-            max_leaf_nodes=int(self.max_leaf_nodes),
+            max_leaf_nodes=self._count_leaves(n_rows),
             max_depth=NO_MAX_DEPTH
             if self.max_depth is None
             else min(int(self.max_depth), NO_MAX_DEPTH),
-            min_hessian=max(1.0, least) if is_counted else 1.0,
+            min_hessian=self._limit_hessian(least, is_counted=is_counted),
+            min_gain=MIN_GAIN,
             min_weight=0 if least == 1 else min(int(least) * weights.unit, MORE_THAN_ALL),
             unit_weight=float(weights.unit),
             seed=seed,

@@ -99,7 +99,8 @@ def _resolve(
         n_rows=len(training.y),
         weights=weights,
         seed=seed,
-        patience=params.n_iter_no_change if stops_early else 0,
+        stops_early=stops_early,
+        n_classes=len(getattr(estimator, "classes_", ())),
     )
     trends, groups = resolve_constraints(estimator, params)
     plan = replace(plan, monotonic_cst=trends, interaction_cst=groups)

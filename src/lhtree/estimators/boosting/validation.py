@@ -67,17 +67,18 @@ def hold_out(estimator: Any, part: Part, params: BoostingParams, seed: int) -> F
             "early_stopping=True needs at least 2 rows, one of them for validation, got "
             f"{len(part.y)}; give more rows or set early_stopping=False."
         )
-    if math.ceil(len(part.y) * params.validation_fraction) >= len(part.y):
+    fraction = params.get_validation_fraction(len(part.y))
+    if math.ceil(len(part.y) * fraction) >= len(part.y):
         raise ValueError(
-            f"validation_fraction={params.validation_fraction!r} leaves none of the "
+            f"validation_fraction={fraction!r} leaves none of the "
             f"{len(part.y)} rows for training; lower it."
         )
     position = np.arange(len(part.y))
     kept, held_out = train_test_split(
         position,
-        test_size=params.validation_fraction,
+        test_size=fraction,
         random_state=seed,
-        stratify=estimator._stratify(part, params.validation_fraction),
+        stratify=estimator._stratify(part, fraction),
     )
     is_held_out = np.zeros(len(part.y), dtype=np.uint8)
     is_held_out[held_out] = 1

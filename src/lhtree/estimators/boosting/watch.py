@@ -33,6 +33,7 @@ class FitWatch:
         self._progress, self._scores, self._model = progress, scores, model
         self._tol = tol
         self._size, self._start = 1, 0.0
+        self.is_stopped = False  # by a callback
 
     def get_tolerance(self, boosting: Boosting) -> float:
         """Return by how much what falls must fall to count."""
@@ -57,9 +58,10 @@ class FitWatch:
         """Report the rounds so far; return whether a callback stops the fit."""
         seconds = max(1e-6, time.monotonic() - self._start)
         self._size = max(1, min(2 * self._size, int(self._size * SECONDS_BETWEEN_LOOKS / seconds)))
-        return self._progress.end_round(
+        self.is_stopped = self._progress.end_round(
             boosting.n_done, self._list_scores(boosting), lambda: self._model(boosting)
         )
+        return self.is_stopped
 
     def _list_scores(self, boosting: Boosting) -> list[float]:
         """Return the last score of the training rows, and of validation rows if there are any."""
