@@ -109,6 +109,14 @@ class Walker {
   /// its number among the nodes of the tree, and among all leaves.
   template <class Visit>
   void run(const T* X, std::int64_t begin, std::int64_t end, const Visit& visit) const {
+    run(X, begin, end, visit, [](auto...) {});
+  }
+
+  /// Beside that, call pass(row, tree, node, child, z) for each split on the way: the numbers of
+  /// nodes among all, and the row on the grids of the columns of hyperplanes.
+  template <class Visit, class Pass>
+  void run(const T* X, std::int64_t begin, std::int64_t end, const Visit& visit,
+           const Pass& pass) const {
     const auto d = static_cast<std::int64_t>(columns_.size());
     const std::int64_t n_used = n_used_;
     std::vector<std::int32_t> z(rows_at_once * n_used);
@@ -118,9 +126,14 @@ class Walker {
         for (std::int64_t k = 0; k < n_used; ++k)
           z[i * n_used + k] = placers_[k].place(static_cast<double>(X[(begin + i) * d + used_[k]]));
       for (std::int64_t tree = 0; tree < trees_.n_trees; ++tree) {
-        const Step* root = steps_ + trees_.tree_start[tree];
+        const std::int64_t first = trees_.tree_start[tree];
+        const Step* root = steps_ + first;
         for (std::int64_t i = 0; i < n; ++i) {
-          const std::int64_t node = walk(root, X + (begin + i) * d, z.data() + i * n_used);
+          const std::int32_t* on_grid = z.data() + i * n_used;
+          const std::int64_t node =
+              walk(root, X + (begin + i) * d, on_grid, [&](std::int64_t split, std::int64_t child) {
+                pass(begin + i, tree, first + split, first + child, on_grid);
+              });
           visit(begin + i, tree, node, static_cast<std::int64_t>(root[node].payload));
         }
       }
@@ -128,10 +141,12 @@ class Walker {
   }
 
  private:
-  std::int64_t walk(const Step* root, const T* x, const std::int32_t* z) const {
+  template <class Pass>
+  std::int64_t walk(const Step* root, const T* x, const std::int32_t* z, const Pass& pass) const {
     std::int64_t node = 0;
     for (;;) {
-      const Step step = root[node];
+      const std::int64_t split = node;
+      const Step step = root[split];
       switch (step.kind()) {
         case Step::leaf:
           return node;
@@ -153,6 +168,7 @@ class Walker {
           node = step.left + (project(step.payload, z) >= trees_.cut[step.payload]);
           break;
       }
+      pass(split, node);
     }
   }
 

@@ -251,7 +251,7 @@ def test_contributions_lead_from_the_base_to_the_vote(model, wine, ax, label):
     ends = ax.containers[0]
     steps = [bars[0] for bars in ax.containers[1:]]
     assert ends[0].get_width() == pytest.approx(explained.base[k])
-    assert ends[1].get_width() == pytest.approx(explained.vote[0, k], abs=1e-12)
+    assert ends[1].get_width() == pytest.approx(explained.score[0, k], abs=1e-12)
     at = ends[0].get_width()
     for bar in steps:
         assert bar.get_x() == pytest.approx(at)

@@ -166,7 +166,7 @@ def test_the_numbers_of_a_why_page_add_up_to_the_vote(model, wine, page, visit):
             chosen.select_by_visible_text(label)
         texts = [each.text for each in find(driver, "#contributions td.number")]
         shown = [round(10_000 * float(text.replace(MINUS, "-"))) for text in texts]
-        assert sum(shown[:-1]) == shown[-1] == round(10_000 * explained.vote[0, k])
+        assert sum(shown[:-1]) == shown[-1] == round(10_000 * explained.score[0, k])
     assert "prediction becomes" in text_of(driver, "#counterfactual")
     driver.find_element("xpath", "//button[contains(text(), 'Next')]").click()
     follower = read_data(page)["rows"][8]["number"]

@@ -81,7 +81,7 @@ def describe(model: Any, x: Any, label: str | None) -> dict[str, Any]:
         "probabilities": dict(zip(labels, proba, strict=True)),
         "class": model.classes_[k],
         "base": explanation.base[k],
-        "vote": explanation.vote[0, k],
+        "score": explanation.score[0, k],
         "contributions": {names[j]: total[j] for j in np.argsort(-np.abs(total), kind="stable")},
         "counterfactual": {
             "message": other.message,
@@ -109,7 +109,7 @@ def print_facts(facts: dict[str, Any], top: int, console: Console) -> None:
         add_row(table, name, f"{value:+.4f}")
     if others := terms[top:]:
         add_row(table, f"{len(others)} others", f"{sum(value for _, value in others):+.4f}")
-    add_row(table, "vote", f"{facts['vote']:.4f}")
+    add_row(table, "vote", f"{facts['score']:.4f}")
     console.print(table)
     console.print(facts["counterfactual"]["message"], markup=False)
     changes = facts["counterfactual"]["change"]

@@ -58,7 +58,7 @@ def plot_importances(
     >>> ax.get_yticklabels()[0].get_text()
     'proline'
     """
-    lookup.check_is_forest(model)
+    lookup.check_is_forest(model, "plot_importances", "feature_importances_ has the numbers")
     if class_label is None:
         importance, whose = model.feature_importances_, "all trees"
     else:
@@ -120,7 +120,7 @@ def plot_contributions(
     >>> ax.get_title()
     'Why class 0: vote 1.000'
     """
-    lookup.check_is_forest(model)
+    lookup.check_is_forest(model, "plot_contributions", "explain_rows has the numbers")
     X = arguments.read_row(x)
     explained = explain_rows(model, X)
     label = model.predict(X)[0] if class_label is None else class_label
@@ -131,7 +131,7 @@ def plot_contributions(
         for name, value in zip(total.column_names, describe_values(explained, 0), strict=True)
     ]
     steps = _choose_steps(names, total.contribution[0, k], check_count("n_features", n_features))
-    base, vote = float(total.base[k]), float(total.vote[0, k])
+    base, vote = float(total.base[k]), float(total.score[0, k])
     ax = get_axes(ax, (6.4, 1.6 + 0.3 * (len(steps) + 2)))
     _draw_waterfall(ax, base, steps, vote)
     ax.set_title(f"Why {name_class(label)}: vote {vote:.3f}", **PLAIN)

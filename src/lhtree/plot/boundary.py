@@ -69,7 +69,7 @@ def plot_boundary(
     >>> ax.get_xlabel(), ax.get_ylabel()
     ('alcohol', 'flavanoids')
     """
-    lookup.check_is_forest(model)
+    lookup.check_is_forest(model, "plot_boundary", "predict has the classes of rows")
     if model.forest_.n_features != 2 or model.n_features_in_ != 2:
         raise ValueError(
             "plot_boundary needs a model of two numeric columns, but this one has "
@@ -123,7 +123,7 @@ def _draw_regions(
         low[j] + (high[j] - low[j]) * (np.arange(resolution) + 0.5) / resolution for j in range(2)
     )
     grid = np.stack(np.meshgrid(across, up), axis=-1).reshape(-1, 2)
-    predicted = model_view.predict_encoded(model, grid)
+    predicted = model_view.view_model(model).predict_encoded(grid)
     ax.imshow(
         predicted.reshape(resolution, resolution),
         extent=(low[0], high[0], low[1], high[1]),

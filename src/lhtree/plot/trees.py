@@ -62,7 +62,7 @@ def plot_tree(model: Any, tree: int = 0, *, max_nodes: int = 60, ax: Axes | None
     >>> ax.get_title()
     'Tree 0: class 0 against all other classes'
     """
-    lookup.check_is_forest(model)
+    lookup.check_is_forest(model, "plot_tree", "lhtree.export.export_text shows its trees")
     which = lookup.look_up_tree(model, tree)
     layout = lay_out(which, check_count("max_nodes", max_nodes))
     n_columns, n_levels = layout.x.max() + 1, int(layout.depth.max()) + 1

@@ -99,7 +99,7 @@ def plot_weights(
 
 def _select_trees(model: Any, class_label: Any, estimator: int) -> list[Tree]:
     """Return the trees of an estimator, of all classes or of one."""
-    lookup.check_is_forest(model)
+    lookup.check_is_forest(model, "plot_weights", "lhtree.explain.split_table lists its weights")
     n_per_estimator = model.voting_.n_trees_per_estimator
     n_estimators = len(model.forest_) // n_per_estimator
     first = lookup.check_number("estimator", estimator, 0, n_estimators - 1) * n_per_estimator

@@ -78,7 +78,7 @@ def write_report(
     ...     path.name, path.stat().st_size < 5_000_000
     ('wine.html', True)
     """
-    lookup.check_is_forest(model)
+    lookup.check_is_forest(model, "write_report", "lhtree.explain has the numbers")
     max_trees = lookup.check_number("max_trees", max_trees, 1, np.iinfo(np.int64).max)
     max_rows = lookup.check_number("max_rows", max_rows, 1, np.iinfo(np.int64).max)
     if title is not None and not isinstance(title, str):
@@ -116,7 +116,7 @@ def _collect_data(
 ) -> dict[str, Any]:
     """Return what the scripts of the page read."""
     counted = _choose_counted(len(predictions.y_encoded), number)
-    Z = model_view.standardize(model.forest_, model.encode_rows(rows.take_filled(X, counted)))
+    Z = model_view.view_model(model).standardize(model.encode_rows(rows.take_filled(X, counted)))
     y_encoded, position = predictions.y_encoded[counted], np.searchsorted(counted, number)
     return {
         "classes": [str(label) for label in model.classes_],

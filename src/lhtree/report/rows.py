@@ -98,7 +98,7 @@ def _describe_vote(total: Explanation, row: int, label: int) -> list[Any]:
     order = order[np.abs(contribution[order]) >= 0.5 / UNIT]
     shown, others = order[:N_TERMS], order[N_TERMS:]
     base = round(UNIT * float(total.base[label]))
-    vote = round(UNIT * float(total.vote[row, label]))
+    vote = round(UNIT * float(total.score[row, label]))
     parts = np.append(contribution[shown], contribution.sum() - contribution[shown].sum())
     whole = round_to_sum(UNIT * parts, vote - base)
     n_other = len(contribution) - len(shown) if whole[-1] or len(others) else 0
@@ -122,7 +122,7 @@ def round_to_sum(value: Floats, total: int) -> list[int]:
 
 def _choose_starts(model: Any, table: NDArray[Any], predicted: Ints) -> list[Ints]:
     """Return for each row the nearest rows that are predicted as another class."""
-    Z = np.nan_to_num(model_view.standardize(model.forest_, table))
+    Z = np.nan_to_num(model_view.view_model(model).standardize(table))
     square = np.square(Z).sum(axis=1)
     distance = square[:, np.newaxis] - 2 * Z @ Z.T + square
     distance[predicted[:, np.newaxis] == predicted] = np.inf
