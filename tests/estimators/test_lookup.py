@@ -18,8 +18,7 @@ FUNCTIONS = [
     if next(iter(inspect.signature(getattr(importlib.import_module(module), name)).parameters))
     == "model"
 ]
-OF_FORESTS = {"split_view", "plot_split", "plot_tree", "plot_weights", "plot_importances"}
-OF_FORESTS |= {"plot_contributions", "plot_boundary", "write_report"}
+OF_FORESTS = {"split_view", "plot_split", "write_report"}
 OF_CLASSIFIERS = OF_FORESTS | {"class_importances", "nearest_counterfactual"}
 REFUSED = [
     (*function, kind)

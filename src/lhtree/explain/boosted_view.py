@@ -30,7 +30,10 @@ class BoostedView:
         A fitted model.
     """
 
+    preposition = "of"  # between the score and the class
     start_name = "mean in training"
+    importance_name = "fraction of the lowered loss"
+    class_importance_name = "fraction of the changes of the score"
     margin = 4e-6  # above the rounding of values to grids
     can_be_proven = False
 
@@ -41,6 +44,7 @@ class BoostedView:
         self.classes: NDArray[Any] | None = self.link.classes
         self.codes = name_codes(model.columns_)
         self.is_number: NDArray[np.bool_] = self.ensemble.columns.n_codes == 0
+        self.n_estimators = len(self.ensemble)
         self.is_mirrored = self.link.name == LOGIT
         self.output_names = self._name_outputs()
         self.score_name = self.link.score_word
@@ -70,6 +74,13 @@ class BoostedView:
         if score.shape[1] > 1:
             return np.asarray(score.argmax(axis=1), dtype=np.int64)
         return ((score[:, 0] > 0) & self.is_mirrored).astype(np.int64)
+
+    def predict_number(self, table: NDArray[Any]) -> Floats:
+        """Return the number that the model predicts for encoded rows; of several, the middle."""
+        rows, n_threads = np.ascontiguousarray(table), count_threads(self.model.n_jobs)
+        predicted = self.link.predict_numbers(self.ensemble.score(rows, n_threads=n_threads))
+        middle: Floats = predicted[:, predicted.shape[1] // 2]
+        return middle
 
     def explain(self, table: NDArray[Any]) -> Scores:
         """Return base, contributions and raw scores of encoded rows."""
@@ -119,9 +130,20 @@ class BoostedView:
         slope[is_fixed], value[is_fixed], cut[is_fixed] = 0.0, 0.0, 0.0
         return slope, value - cut
 
+    def name_tree(self, tree: BoostedTree) -> str:
+        """Return a short name of a tree."""
+        return f"tree {tree.number}"
+
+    def list_trees(self, estimator: int) -> list[BoostedTree]:
+        """Return one tree."""
+        return [self.ensemble[estimator]]
+
     def list_terms(self, tree: BoostedTree) -> SplitTerms:
-        """Return the terms of all splits of a tree; that of a single column has weight one."""
+        """Return the terms of all splits of a tree; the largest weight of each split is one."""
         split = np.flatnonzero(tree.left >= 0)
         row, column, coefficient = list_terms(self.ensemble, split + tree.first_node)
-        weight = coefficient.astype(np.float64)
-        return SplitTerms(split, tree.fraction[split], row, column, weight, np.abs(weight))
+        size = np.abs(coefficient).astype(np.float64)
+        largest = np.ones(len(split))
+        np.maximum.at(largest, row, size)
+        weight = coefficient / largest[row]
+        return SplitTerms(split, tree.fraction[split], row, column, weight, size)

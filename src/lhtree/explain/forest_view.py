@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from lhtree.arrays import LANES, Floats, Ints
 from lhtree.estimators.params import count_threads
 from lhtree.explain.scores import Scores, SplitTerms
+from lhtree.explain.wording import name_label
 from lhtree.model.forest import Forest
 from lhtree.model.prediction import MOST_EXTREME, predict_classes
 from lhtree.model.tree import Tree
@@ -27,8 +28,10 @@ class ForestView:
         A fitted model.
     """
 
+    preposition = "for"  # between the score and the class
     start_name = "fraction in training"
     score_name = "vote"
+    importance_name = class_importance_name = "fraction of the splits' strength"
     margin = 1e-7  # by which a row lies surely on its side of a hyperplane
     codes: tuple[tuple[str, ...], ...] = ()  # categories are indicators
 
@@ -37,6 +40,7 @@ class ForestView:
         self.forest: Forest = model.forest_
         self.classes: NDArray[Any] | None = model.classes_
         self.output_names = tuple(f"vote for {label}" for label in model.classes_)
+        self.n_estimators = len(self.forest) // model.voting_.n_trees_per_estimator
         self.is_number: NDArray[np.bool_] = ~model.columns_.list_indicators()
 
     @property
@@ -53,6 +57,10 @@ class ForestView:
         rows, n_threads = np.ascontiguousarray(table), count_threads(self.model.n_jobs)
         voting = self.model.voting_
         return predict_classes(voting.score_rows(self.forest, rows, n_threads=n_threads))
+
+    def predict_number(self, table: NDArray[Any]) -> Floats:
+        """Refuse: trees and forests predict classes."""
+        raise TypeError(f"model predicts classes, not the numbers of {len(table)} rows.")
 
     def explain(self, table: NDArray[Any]) -> Scores:
         """Return base, contributions and votes of encoded rows."""
@@ -110,6 +118,15 @@ class ForestView:
         """Column of every term of the forest."""
         columns: Ints = self.forest.list_columns().astype(np.int64)
         return columns
+
+    def name_tree(self, tree: Tree) -> str:
+        """Return a short name of a tree: its class."""
+        return name_label(self.model.classes_[tree.positive_class])
+
+    def list_trees(self, estimator: int) -> list[Tree]:
+        """Return the trees of an estimator: one per class, or one of two classes."""
+        n_trees = self.model.voting_.n_trees_per_estimator
+        return [self.forest[estimator * n_trees + k] for k in range(n_trees)]
 
     def list_terms(self, tree: Tree) -> SplitTerms:
         """Return the terms of all splits of a tree, and the weights of the splits."""

@@ -30,7 +30,11 @@ class ModelView(Protocol):
     model: Any
     start_name: str  # what the scores start from, in words
     score_name: str  # what they are, in one or two words
+    preposition: str  # between the name of the score and the class
     output_names: tuple[str, ...]  # the same, one by one: those of the classes, or of numbers
+    importance_name: str  # what importances are fractions of, of all trees
+    class_importance_name: str  # and by class
+    n_estimators: int
     classes: NDArray[Any] | None  # labels; None for numbers
     codes: tuple[tuple[str, ...], ...]  # names of categories by column, where columns hold codes
     is_number: NDArray[np.bool_]  # which columns are numbers
@@ -46,6 +50,9 @@ class ModelView(Protocol):
     def predict_encoded(self, table: NDArray[Any]) -> NDArray[np.int64]:
         """Return the index of the class that the model predicts for encoded rows."""
 
+    def predict_number(self, table: NDArray[Any]) -> Floats:
+        """Return the number that the model predicts for encoded rows; of several, the middle."""
+
     def explain(self, table: NDArray[Any]) -> Scores:
         """Return base, contributions and scores of encoded rows."""
 
@@ -59,6 +66,12 @@ class ModelView(Protocol):
     def compute_functions(self, node: Ints, z: Floats) -> tuple[Floats, Floats]:
         """Return slopes by column, and values for a standardised row, of some splits."""
 
+    def name_tree(self, tree: Any) -> str:
+        """Return a short name of a tree."""
+
+    def list_trees(self, estimator: int) -> list[Any]:
+        """Return the trees of an estimator; a boosted tree is one of its own."""
+
     def list_terms(self, tree: Any) -> SplitTerms:
         """Return the terms of all splits of a tree."""
 
@@ -69,6 +82,18 @@ def view_model(model: Any) -> ModelView:
     if is_boosted(model):
         return BoostedView(model)
     return ForestView(model)
+
+
+def look_up_output(view: ModelView, class_label: Any) -> int:
+    """Return which of the scores is meant: that of a class; of numbers, the one in the middle."""
+    if view.classes is not None:
+        return lookup.look_up_class(view.model, class_label)
+    if class_label is not None:
+        raise ValueError(
+            f"class_label={class_label!r} is for classifiers, and this model predicts numbers; "
+            "leave it out."
+        )
+    return len(view.output_names) // 2
 
 
 def sum_by_feature(value: Floats, source: Ints, n_features: int) -> Floats:

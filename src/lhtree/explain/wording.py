@@ -166,6 +166,12 @@ def _check_names(argument: str, given: Any, own: Sequence[Any]) -> tuple[str, ..
     return tuple(map(str, given))
 
 
+def name_label(label: object) -> str:
+    """Return the name of a class: "class" is added to a bare number."""
+    is_word = isinstance(label, str) and any(letter.isalpha() for letter in label)
+    return str(label) if is_word else f"class {label}"
+
+
 def describe_node(tree: Tree, node: int, words: Vocabulary) -> LinearSum:
     """Return the projection of a split, or the membership of a leaf before clipping.
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -9,6 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.legend import Legend
 
 from lhtree.estimators import lookup
+from lhtree.explain.wording import name_label
 
 # Okabe and Ito's colours: distinct for colour-blind readers, and by lightness in print.
 POSITIVE = "#0072B2"
@@ -54,13 +57,25 @@ def shorten(name: object, length: int = 28) -> str:
 
 def name_class(label: object, length: int = 28) -> str:
     """Return the name of a class: "class" is added to a bare number."""
-    is_word = isinstance(label, str) and any(letter.isalpha() for letter in label)
-    return shorten(label, length) if is_word else f"class {shorten(label, length)}"
+    return shorten(name_label(label), length)
 
 
-def format_change(value: float) -> str:
-    """Return a signed number with three decimals."""
-    return f"{value:+.3f}".replace("-", "\N{MINUS SIGN}")
+def choose_decimals(values: Sequence[float]) -> int:
+    """Return how many decimals show four digits of the largest value, and three of votes."""
+    largest = max((abs(value) for value in values if math.isfinite(value)), default=1.0)
+    if largest == 0 or 0.05 <= largest < 10:
+        return 3
+    return int(np.clip(3 - math.floor(math.log10(largest)), 0, 12))
+
+
+def format_plain(value: float, decimals: int) -> str:
+    """Return a number with its decimals."""
+    return f"{value:,.{decimals}f}".replace("-", "\N{MINUS SIGN}")
+
+
+def format_change(value: float, decimals: int) -> str:
+    """Return a signed number with its decimals."""
+    return f"{value:+,.{decimals}f}".replace("-", "\N{MINUS SIGN}")
 
 
 def show_legend(ax: Axes, **options: Any) -> Legend:
