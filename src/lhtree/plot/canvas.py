@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.legend import Legend
 
 from lhtree.estimators import lookup
-from lhtree.explain.wording import name_label
+from lhtree.explain import wording
 
 # Okabe and Ito's colours: distinct for colour-blind readers, and by lightness in print.
 POSITIVE = "#0072B2"
@@ -57,15 +56,13 @@ def shorten(name: object, length: int = 28) -> str:
 
 def name_class(label: object, length: int = 28) -> str:
     """Return the name of a class: "class" is added to a bare number."""
-    return shorten(name_label(label), length)
+    return shorten(wording.name_label(label), length)
 
 
 def choose_decimals(values: Sequence[float]) -> int:
     """Return how many decimals show four digits of the largest value, and three of votes."""
-    largest = max((abs(value) for value in values if math.isfinite(value)), default=1.0)
-    if largest == 0 or 0.05 <= largest < 10:
-        return 3
-    return int(np.clip(3 - math.floor(math.log10(largest)), 0, 12))
+    decimals = wording.choose_decimals(values)
+    return 3 if decimals == 4 else decimals
 
 
 def format_plain(value: float, decimals: int) -> str:

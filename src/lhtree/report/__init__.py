@@ -15,7 +15,7 @@ from lhtree.estimators import lookup
 from lhtree.estimators.params import count_threads
 from lhtree.explain import arguments, model_view
 from lhtree.explain.model_view import ModelView
-from lhtree.explain.wording import make_vocabulary
+from lhtree.explain.wording import choose_decimals, make_vocabulary
 from lhtree.files import write_atomically
 from lhtree.model.link import is_boosted
 from lhtree.report import numbers, rows, summary, trees
@@ -175,10 +175,8 @@ def _choose_digits(view: ModelView, X: Any, number: Ints) -> int:
     if not is_boosted(view.model):
         return VOTE_DIGITS
     scores = view.explain(view.model.encode_rows(rows.take_filled(X, number)))
-    largest = float(max(np.abs(scores.score).max(), np.abs(scores.base).max()))
-    if not largest:
-        return VOTE_DIGITS
-    return int(np.clip(VOTE_DIGITS - np.floor(np.log10(largest)), 0, MOST_DIGITS))
+    shown = [*np.abs(scores.score).max(axis=0).tolist(), *scores.base.tolist()]
+    return choose_decimals(shown, VOTE_DIGITS + 1, most=MOST_DIGITS)
 
 
 def _describe_trees(
