@@ -48,6 +48,17 @@ def test_the_base_is_the_mean_score_of_the_training_rows():
     assert explanation.base[0] == pytest.approx(model.predict(X).mean(), abs=1e-4)
 
 
+def test_the_first_of_equal_parts_takes_what_rounding_leaves_over():
+    pairs = np.stack(np.meshgrid(np.arange(15.0), np.arange(15.0)), axis=-1).reshape(-1, 2)
+    model = LHBoostRegressor(n_estimators=9).fit(pairs, pairs.sum(axis=1))  # equal weights
+    ensemble, same = model.forest_, np.repeat(np.arange(15.0), 2).reshape(-1, 2)
+    coefficient = ensemble.coefficient.reshape(-1, 2)
+    assert (coefficient[:, 0] == coefficient[:, 1]).any()
+    expected = [explain_reference.explain_boosted(ensemble, row) for row in same]
+    assert ensemble.divide(same).tolist() == expected
+    assert any(first != second for ((first, second),) in expected)
+
+
 def test_a_column_that_no_split_uses_adds_nothing():
     rng = np.random.default_rng(0)
     X = np.column_stack([rng.normal(size=300), np.ones(300)])

@@ -63,6 +63,7 @@ def test_a_leaf_shows_what_it_adds_by_number_bar_and_colour(ax):
     assert boxes["leaf 1"].get_edgecolor() != boxes["leaf 2"].get_edgecolor()
     widths = sorted(patch.get_width() for patch in ax.patches if not patch.get_gid())
     assert widths[1] / widths[2] == pytest.approx(0.6 / 1.4, rel=1e-6)
+    assert widths[2] == pytest.approx(0.4 * boxes["leaf 1"].get_width())  # from the middle on
 
 
 def test_weights_of_a_boosted_tree_have_a_panel_of_its_splits(ax):

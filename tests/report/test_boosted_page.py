@@ -1,5 +1,7 @@
 """The pages of reports about boosted models, in a real browser."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -47,6 +49,8 @@ def test_every_node_can_be_opened_and_says_what_it_adds(name, pages, visit):
         if abs(change) >= 1e-3:
             assert f"{change:+.4g}"[:6] in text
         assert ("Left: " in text) == (tree.left[node] >= 0)
+        if name == "two":
+            assert re.search(r"[+-][\d.e-]+ to the log-odds of True", text)
 
 
 @pytest.mark.parametrize("name", ["numbers", "classes", "two", "no tree"])
