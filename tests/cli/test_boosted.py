@@ -191,6 +191,16 @@ def test_an_onnx_graph_predicts_the_numbers(wine, tmp_path):
         ("fit wine.csv --target alcohol --model boost --task classify -o x", 1, "not classes;"),
         ("fit wine.csv --target alcohol --model boost --cv 90 -o x", 2, "needs 180 rows, got 178"),
         ("fit wine.csv --target alcohol --model boost --set beta=1 -o x", 2, "not a parameter of"),
+        (
+            "fit wine.csv --target alcohol --model boost --set class_weight=1 -o x",
+            2,
+            "of LHBoostR",
+        ),
+        (
+            "fit wine.csv --target cultivar --model boost --set beta=1 -o x",
+            2,
+            "or LHBoostRegressor",
+        ),
         ("explain alcohol.safetensors wine.csv --class 1", 2, "this one predicts numbers; leave"),
         ("report alcohol.safetensors wine.csv --target cultivar -o x", 1, "that are not numbers"),
         ("report alcohol.safetensors wine.csv --target ash -o x", 2, "columns that the model"),

@@ -127,7 +127,8 @@ def test_the_table_of_splits_is_the_model(name):
             score = sum(row[f"raw_weight_{k}"] * X[row[f"feature_{k}"]] for k in listed)
             assert_array_equal((score < row["threshold_raw"])[passes], goes_left[passes] > 0)
         assert row["fraction"] == tree.fraction[row["node"]]
-    names = ["value"] if ensemble.n_outputs == 1 else [f"value_{k}" for k in model.classes_]
+    labels = getattr(model, "classes_", range(ensemble.n_outputs))
+    names = ["value"] if ensemble.n_outputs == 1 else [f"value_{k}" for k in labels]
     expected = np.concatenate([tree.value[tree.left >= 0] for tree in ensemble])
     assert_array_equal(table[names].to_numpy(), expected)
 

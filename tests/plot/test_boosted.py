@@ -107,15 +107,29 @@ def test_contributions_lead_from_the_mean_to_the_score(name, ax):
     model, X = fit_boosted(name)
     plot.plot_contributions(model, X.iloc[[7]], n_features=3, ax=ax)
     explained = explain_rows(model, X.iloc[[7]])
-    k = 0 if name not in CLASSIFIERS else list(model.classes_).index(model.predict(X.iloc[[7]])[0])
+    k = len(explained.output_names) // 2
+    if name in CLASSIFIERS:
+        k = list(model.classes_).index(model.predict(X.iloc[[7]])[0])
     ends = ax.containers[0]
     assert ends[0].get_width() == pytest.approx(explained.base[k])
     assert ends[1].get_width() == pytest.approx(explained.score[0, k])
     labels = read_labels(ax)
     assert labels[0] == "mean in training"
-    kind = {"two classes": "log-odds"}.get(name, "score" if name in CLASSIFIERS else "prediction")
-    assert labels[-1] == kind
+    assert labels[-1] in explained.output_names[k]
     ax.figure.savefig(io.BytesIO())
+
+
+def test_changes_are_seen_beside_a_large_base(ax):
+    X = np.arange(100.0)[:, np.newaxis]
+    model = LHBoostRegressor(n_estimators=20).fit(X, 1000 + X[:, 0])
+    plot.plot_contributions(model, X[:1], ax=ax)
+    low, high = ax.get_xlim()
+    assert 900 < low < 1000 < 1040 < high < 1100
+    ends = ax.containers[0]
+    assert ends[0].get_width() > 1000
+    other = Figure().subplots()
+    plot.plot_contributions(model.fit(X, X[:, 0]), X[:1], ax=other)
+    assert other.get_xlim()[0] <= 0
 
 
 def test_contributions_name_the_category_and_the_unit(ax):

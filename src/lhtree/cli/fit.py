@@ -128,8 +128,9 @@ def fit(
         raise typer.BadParameter(
             f"--task regress needs --model boost: a {model} predicts classes only."
         )
-    # Bad settings are refused before the table is read.
-    make_model(model, task or Task.classify, settings or [], seed, jobs)
+    # Bad settings are refused before the table is read, which may decide on the task.
+    tasks = [task] if task else list(Task) if model == Kind.boost else [Task.classify]
+    parameters = read_settings(settings or [], [make_model(model, each) for each in tasks])
     source = Source.parse(data, data_format, zero_based=zero_based)
     test_source = None if test is None else open_test(test, zero_based)
     X, y, row_weight = read_rows(source, target, drop or [], weight)
@@ -141,7 +142,10 @@ def fit(
         check_folds(len(y), cv)
     else:
         check_classes(source, target, y, cv)
-    estimator = make_model(model, task, settings or [], seed, jobs)
+    estimator = make_model(model, task)
+    read_settings(settings or [], [estimator])
+    draws = {} if model == Kind.tree else {"random_state": seed}
+    estimator.set_params(n_jobs=jobs, **{**draws, **parameters})
     result: dict[str, Any] = {"rows": len(y), "columns": describe_columns(X), "task": str(task)}
     if not as_json:
         print_columns(source, result, get_console())
@@ -160,28 +164,29 @@ def fit(
         print_scores(estimator, result, get_console())
 
 
-def make_model(kind: Kind, task: Task, settings: list[str], seed: int, jobs: int) -> Any:
-    """Return an unfitted model with the parameters of the command line."""
-    if kind == Kind.tree:
-        model: Any = LHTClassifier(n_jobs=jobs)
-    elif kind == Kind.forest:
-        model = LHForestClassifier(random_state=seed, n_jobs=jobs)
-    elif task == Task.classify:
-        model = LHBoostClassifier(random_state=seed, n_jobs=jobs)
-    else:
-        model = LHBoostRegressor(random_state=seed, n_jobs=jobs)
-    known = model.get_params()
+def make_model(kind: Kind, task: Task) -> Any:
+    """Return an unfitted model of a kind."""
+    if kind == Kind.boost:
+        return LHBoostClassifier() if task == Task.classify else LHBoostRegressor()
+    return LHForestClassifier() if kind == Kind.forest else LHTClassifier()
+
+
+def read_settings(settings: list[str], models: list[Any]) -> dict[str, Any]:
+    """Return the parameters that the command line sets; at least one of the models has each."""
+    known = dict.fromkeys(name for model in models for name in model.get_params())
+    parameters = {}
     for setting in settings:
         name, is_given, text = setting.partition("=")
         if not is_given:
             raise typer.BadParameter(f"--set takes NAME=VALUE, got {setting!r}.")
         if name not in known:
+            kinds = " or ".join(type(model).__name__ for model in models)
             raise typer.BadParameter(
-                f"--set {name} is not a parameter of {type(model).__name__}; its parameters are "
+                f"--set {name} is not a parameter of {kinds}; the parameters are "
                 f"{', '.join(known)}."
             )
-        model.set_params(**{name: read_value(text)})
-    return model
+        parameters[name] = read_value(text)
+    return parameters
 
 
 def choose_task(kind: Kind, y: Any) -> Task:

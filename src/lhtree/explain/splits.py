@@ -39,9 +39,10 @@ def split_table(model: Any, *, n_features: int = 5) -> Any:
 
         Of boosted models: ``tree``, ``node``, ``depth``, ``fraction`` (of the tree's training
         rows, by weight), ``value`` (what the leaves below add to the raw score, on average;
-        with several scores ``value_`` and the class of each), ``kind`` ("number", "category"
-        or "hyperplane"), ``condition`` (in words: rows that fulfil it go left), ``missing``
-        (the side of missing values, or "fill": in a hyperplane they count as numbers),
+        with several scores ``value_`` and the class, or the position, of each), ``kind``
+        ("number", "category" or "hyperplane"), ``condition`` (in words: rows that fulfil it
+        go left), ``missing`` (the side of missing values, or "fill": in a hyperplane they
+        count as numbers),
         ``threshold_raw``, ``feature_k`` and ``raw_weight_k``. Categories have neither
         threshold nor weight. The strongest weight of a hyperplane is 1 or -1.
 

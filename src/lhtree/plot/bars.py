@@ -27,6 +27,8 @@ from lhtree.plot.canvas import (
     shorten,
 )
 
+FAR = 3  # from zero, in ranges of the sums: changes would be too small to see beside the base
+
 
 def plot_importances(
     model: Any, class_label: Any = None, *, n_features: int = 15, ax: Axes | None = None
@@ -195,3 +197,6 @@ def _draw_waterfall(
     ax.set_yticks(range(rows), labels, **PLAIN)
     ax.set_ylim(rows - 0.4, -0.6)
     ax.margins(x=0.16)
+    low, high = float(ends.min()), float(ends.max())
+    if low * high > 0 and min(abs(low), abs(high)) > FAR * (high - low) > 0:
+        ax.set_xlim(low - 0.3 * (high - low), high + 0.4 * (high - low))

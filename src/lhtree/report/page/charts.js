@@ -60,16 +60,20 @@ function waterfall(data, caption, base, steps, score) {
   const unit = 10 ** data.digits;
   const ends = [base];
   for (const step of steps) ends.push(ends.at(-1) + step.value);
-  const low = Math.min(0, ...ends);
-  const high = Math.max(...ends, data.kind === "votes" ? 1 : 0);
+  let low = Math.min(0, ...ends);
+  let high = Math.max(...ends, data.kind === "votes" ? 1 : 0);
+  const [least, most] = [Math.min(...ends), Math.max(...ends)];
+  const isFar = data.kind !== "votes" && least * most > 0 && Math.min(Math.abs(least), Math.abs(most)) > 3 * (most - least);
+  if (isFar) [low, high] = [least - 0.3 * (most - least), most + 0.3 * (most - least)]; // changes would be too small to see beside the base
+  const origin = Math.min(Math.max(0, low), high);
   const show = (value) => (value / unit).toFixed(data.digits).replace("-", MINUS);
-  const rows = [barRow(data.start, bar(0, base, low, high, "neutral"), show(base))];
+  const rows = [barRow(data.start, bar(origin, base, low, high, "neutral"), show(base))];
   steps.forEach((step, i) => {
     const kind = step.value < 0 ? "down" : "up";
     const cell = bar(ends[i], ends[i + 1], low, high, kind);
     rows.push(barRow(step.name, cell, signed(step.value / unit, data.digits)));
   });
-  rows.push(barRow(data.score, bar(0, score, low, high, "neutral"), show(score), true));
+  rows.push(barRow(data.score, bar(origin, score, low, high, "neutral"), show(score), true));
   return barTable(caption, ["feature", "", "adds"], rows);
 }
 
