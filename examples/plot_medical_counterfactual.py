@@ -35,7 +35,7 @@ changes = [nearest_counterfactual(model, row) for _, row in X_test[is_malignant]
 closest = int(np.argmin([change.distance for change in changes]))
 patient = X_test[is_malignant].iloc[[closest]]
 explanation = explain_rows(model, patient)
-for name, vote in zip(explanation.classes, explanation.vote[0], strict=True):
+for name, vote in zip(explanation.classes, explanation.score[0], strict=True):
     print(f"vote for {name}: {vote:.3f}")
 plot_contributions(model, patient)
 plt.show()

@@ -1,6 +1,11 @@
 """Contributions in plain Python, row by row and node by node: the definition of correct."""
 
+import math
+from fractions import Fraction
+
 import numpy as np
+
+from lhtree.model.ensemble_splits import CategorySplit, NumberSplit
 
 
 def explain_tree(tree, row):
@@ -54,3 +59,76 @@ def explain(model, table):
     if k == 2:
         base[0], vote[:, 0], total[:, 0] = 1 - base[1], 1 - vote[:, 1], -total[:, 1]
     return base, total, vote
+
+
+def explain_boosted(ensemble, row):
+    """Return what each column adds to each score of a row, as integers: [output][column]."""
+    total = [[0] * ensemble.n_features for _ in range(ensemble.n_outputs)]
+    for tree in ensemble:
+        node = 0
+        while tree.left[node] >= 0:
+            shares, child = split_boosted(ensemble, tree, node, row)
+            for k, own in enumerate(total):
+                value = [average(tree, each)[k] for each in (node, child)]
+                for j, part in divide(value[1] - value[0], shares):
+                    own[j] += part
+            node = child
+    return total
+
+
+def average(tree, node):
+    """Return the mean of the leaves below a node, rounded from the leaves up."""
+    left = int(tree.left[node])
+    if left < 0:
+        position = np.count_nonzero(tree.ensemble.left[: tree.nodes.start + node] < 0)
+        return [int(value) for value in tree.ensemble.value[position]]
+    weight = tree.ensemble.weight[tree.nodes]
+    fraction = weight[left + 1] / weight[node]
+    sides = zip(average(tree, left), average(tree, left + 1), strict=True)
+    return [a + math.floor((b - a) * fraction + 0.5) for a, b in sides]
+
+
+def split_boosted(ensemble, tree, node, row):
+    """Return the share of each column in a split, and the child to which a row goes."""
+    left, split = int(tree.left[node]), tree.split(node)
+    if isinstance(split, NumberSplit):
+        value = row[split.column]
+        goes_left = split.missing_left if np.isnan(value) else value < split.threshold
+        return [(split.column, 1)], left + (not goes_left)
+    if isinstance(split, CategorySplit):
+        n_codes = len(split.left) + len(split.right) - 1
+        value = row[split.column]
+        is_code = value in range(n_codes)  # what is missing or unknown has the code after
+        goes_left = (int(value) if is_code else n_codes) in split.left
+        return [(split.column, 1)], left + (not goes_left)
+    columns, position = ensemble.columns, ensemble.index.position[tree.first_node + node]
+    projection, parts, sizes = 0, [], []
+    for term in range(*ensemble.term_start[position : position + 2].tolist()):
+        j, fill = int(ensemble.feature[term]), int(ensemble.fill[term])
+        coefficient = int(ensemble.coefficient[term])
+        z = fill if np.isnan(row[j]) else place(columns, j, row[j])
+        projection += coefficient * z
+        parts.append((j, abs(coefficient * (z - fill))))
+        sizes.append((j, abs(coefficient)))
+    shares = parts if any(size for _, size in parts) else sizes
+    return shares, left + (projection >= ensemble.cut[position])
+
+
+def place(columns, j, x):
+    """Return a number on the grid of its column."""
+    exact = Fraction(float(x)) * Fraction(2) ** int(columns.power[j])
+    z = math.floor(exact + Fraction(1, 2)) - int(columns.origin[j])
+    return min(max(z, int(columns.low[j])), int(columns.high[j]))
+
+
+def divide(change, shares):
+    """Yield the part of a change for each column; the largest share takes the rest."""
+    total = sum(share for _, share in shares)
+    largest = max(range(len(shares)), key=lambda k: shares[k][1])
+    rest = change
+    for k, (j, share) in enumerate(shares):
+        if k != largest:
+            part = math.floor(change * (share / total) + 0.5)
+            rest -= part
+            yield j, part
+    yield shares[largest][0], rest

@@ -124,8 +124,23 @@ PERSIST = (
 EXPLAIN = (
     plant(
         "explain/test_contributions.py",
-        contributions_of_two=("explain/contributions.py", "contribution[:, 0] = -contribution[:, 1]", "contribution[:, 0] = contribution[:, 1]"),
+        contributions_of_two=("explain/forest_view.py", "contribution[:, 0] = -contribution[:, 1]", "contribution[:, 0] = contribution[:, 1]"),
         contribution_center=("native/old/explain.cpp", "row[column] - parts.center[k];", "row[column];"),
+    ),
+    plant(
+        "explain/test_boosted_contributions.py",
+        boosted_contribution_gap=("native/predict/explain.hpp", "value == base::gap ? 0 :", "value == base::gap ? 1 :"),
+        boosted_contribution_tie=("native/predict/explain.hpp", "part[k] > part[largest]", "part[k] >= part[largest]"),
+        boosted_base_of_two=("explain/boosted_view.py", "Scores(base * sign,", "Scores(base,"),
+    ),
+    plant(
+        "explain/test_boosted_structure.py",
+        boosted_missing_side=("explain/boosted_splits.py", '"left" if split.missing_left else "right"', '"right" if split.missing_left else "left"'),
+        boosted_dropped_terms=("explain/boosted_splits.py", "np.subtract.at(cut,", "np.add.at(cut,"),
+    ),
+    plant(
+        "explain/counterfactuals/test_boosted.py",
+        boosted_function_fill=("explain/boosted_view.py", "np.isnan(z[column]), fill,", "np.isnan(z[column]), origin,"),
     ),
     plant(
         "explain/test_splits.py",
@@ -133,7 +148,7 @@ EXPLAIN = (
     ),
     plant(
         "explain/test_importances.py",
-        importances_of_two=("explain/importances.py", "importance[0] = importance[1]", "pass"),
+        importances_of_two=("explain/forest_view.py", "importance[0] = importance[1]", "pass"),
     ),
     plant(
         "explain/test_rules.py", "export/test_text.py",

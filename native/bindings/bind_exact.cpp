@@ -9,11 +9,13 @@
 #include <vector>
 
 #include "base/columns.hpp"
+#include "ensemble_arrays.hpp"
 #include "grow/boosting.hpp"
 #include "grow/means.hpp"
 #include "grow/quantiles.hpp"
 #include "grow/softmax.hpp"
 #include "predict/divide.hpp"
+#include "predict/explain.hpp"
 #include "read_constraints.hpp"
 #include "read_rules.hpp"
 #include "threads.hpp"
@@ -536,92 +538,6 @@ nb::dict boost(nb::handle columns_object, nb::handle training_object, nb::handle
   return result;
 }
 
-/// The arrays of an ensemble, kept alive.
-struct EnsembleArrays {
-  Longs tree_start, weight, term_start, cut;
-  Ints left, column, feature, fill;
-  Input<std::int32_t, 2> value;  // of each leaf, for each output
-  Input<std::uint8_t, 1> missing_left;
-  Doubles threshold;
-  Input<std::uint64_t, 2> codes;
-  Input<std::int16_t, 1> coefficient;
-
-  explicit EnsembleArrays(nb::handle object)
-      : tree_start(get_array<std::int64_t>(object, "tree_start")),
-        weight(get_array<std::int64_t>(object, "weight")),
-        term_start(get_array<std::int64_t>(object, "term_start")),
-        cut(get_array<std::int64_t>(object, "cut")),
-        left(get_array<std::int32_t>(object, "left")),
-        column(get_array<std::int32_t>(object, "column")),
-        feature(get_array<std::int32_t>(object, "feature")),
-        fill(get_array<std::int32_t>(object, "fill")),
-        value(get_array<std::int32_t, 2>(object, "value")),
-        missing_left(get_array<std::uint8_t>(object, "missing_left")),
-        threshold(get_array<double>(object, "threshold")),
-        codes(get_array<std::uint64_t, 2>(object, "codes")),
-        coefficient(get_array<std::int16_t>(object, "coefficient")) {}
-
-  predict::EnsembleView view() const {
-    return {static_cast<std::int64_t>(tree_start.size()) - 1,
-            tree_start.data(),
-            left.data(),
-            column.data(),
-            missing_left.data(),
-            threshold.data(),
-            codes.data(),
-            term_start.data(),
-            feature.data(),
-            coefficient.data(),
-            fill.data(),
-            cut.data()};
-  }
-
-  /// Refuse arrays that a walk could leave, or in which it would not end.
-  void check(const std::vector<base::Column>& columns) const {
-    const auto n_nodes = left.size();
-    demand(tree_start.size() > 0 && tree_start(0) == 0, "tree_start must begin with 0");
-    check_starts(tree_start, tree_start.size() - 1, n_nodes,
-                 "tree_start must end at the last node");
-    for (const std::size_t size : {column.size(), weight.size(), missing_left.size()})
-      demand(size == n_nodes, "the arrays of nodes must have one entry per node");
-    std::size_t n_numbers = 0, n_categories = 0, n_planes = 0;
-    for (std::size_t tree = 0; tree + 1 < tree_start.size(); ++tree) {
-      const std::int64_t n = tree_start(tree + 1) - tree_start(tree);
-      std::int64_t next = 1;  // children come in the order of their parents
-      demand(n > 0, "a tree must have a node");
-      for (std::int64_t k = 0; k < n; ++k) {
-        const std::int64_t node = tree_start(tree) + k, child = left(node), j = column(node);
-        demand(missing_left(node) <= 1, "missing_left must be 0 or 1");
-        if (child < 0) continue;
-        demand(child == next && child + 1 < n && child > k,
-               "the nodes of a tree must be numbered breadth-first");
-        next += 2;
-        demand(j < static_cast<std::int64_t>(columns.size()), "a split has an unknown column");
-        if (j < 0)
-          ++n_planes;
-        else
-          columns[j].is_category() ? ++n_categories : ++n_numbers;
-      }
-      demand(next == n, "every node of a tree must have a parent");
-    }
-    demand(value.shape(0) == n_nodes - n_numbers - n_categories - n_planes && value.shape(1) > 0,
-           "value must have one row per leaf, and an output");
-    demand(threshold.size() == n_numbers, "threshold must have one entry per split by numbers");
-    demand(codes.shape(0) == n_categories && codes.shape(1) == 4,
-           "codes must have four words per split by categories");
-    demand(cut.size() == n_planes, "cut must have one entry per hyperplane");
-    check_starts(term_start, n_planes, feature.size(), "term_start must rise to the last term");
-    demand(coefficient.size() == feature.size() && fill.size() == feature.size(),
-           "the arrays of terms must have one entry per term");
-    for (std::size_t k = 0; k < feature.size(); ++k)
-      demand(0 <= feature(k) && feature(k) < static_cast<std::int32_t>(columns.size()),
-             "a hyperplane has an unknown column");
-    for (std::size_t k = 0; k < n_planes; ++k)
-      demand(term_start(k + 1) - term_start(k) <= split::most_terms,
-             "a hyperplane has too many terms");
-  }
-};
-
 /// Check an ensemble, and return what walks down its trees need beside it.
 nb::tuple prepare_ensemble(nb::handle ensemble, nb::handle columns_object) {
   const EnsembleArrays arrays(ensemble);
@@ -637,10 +553,10 @@ nb::tuple prepare_ensemble(nb::handle ensemble, nb::handle columns_object) {
       to_numpy(std::move(prepared.term_position)), to_numpy(std::move(prepared.singles)));
 }
 
-/// Call visit(row, tree, node) for the leaves of all rows; the ensemble was prepared.
-template <class T, class Visit>
-void walk_rows(const Input<T, 2>& X, nb::handle ensemble, nb::handle columns_object,
-               nb::handle prepared, std::int64_t n_threads, const Visit& visit) {
+/// Call run(view, columns, begin, end) for blocks of all rows; the ensemble was prepared.
+template <class T, class Run>
+void run_blocks(const Input<T, 2>& X, nb::handle ensemble, nb::handle columns_object,
+                nb::handle prepared, std::int64_t n_threads, const Run& run) {
   const EnsembleArrays arrays(ensemble);
   const std::vector<base::Column> columns = read_columns(columns_object);
   const auto steps = nb::cast<Input<std::uint64_t, 2>>(prepared[0]);
@@ -659,15 +575,28 @@ void walk_rows(const Input<T, 2>& X, nb::handle ensemble, nb::handle columns_obj
                                    singles.data(),
                                    static_cast<std::int64_t>(singles.size())};
   const auto n = static_cast<std::int64_t>(X.shape(0));
-  constexpr std::int64_t few = 16, many = 1024;  // rows that walk one by one; rows of a task
-  if (n <= few) return predict::Walker<T>(view, columns).run(X.data(), 0, n, visit);
-  const auto divide = [&](std::int64_t begin, std::int64_t end) {
-    predict::Divider<T>(view, columns).run(X.data(), begin, end, visit);
-  };
-  if (n <= many) return divide(0, n);
-  run_tasks((n + many - 1) / many, n_threads,
-            [&](std::int64_t k, const StopFlag&) { divide(k * many, std::min(n, (k + 1) * many)); },
+  constexpr std::int64_t block = 1024;
+  if (n <= block) return run(view, columns, 0, n);
+  run_tasks((n + block - 1) / block, n_threads,
+            [&](std::int64_t k, const StopFlag&) {
+              run(view, columns, k * block, std::min(n, (k + 1) * block));
+            },
             poll);
+}
+
+/// Call visit(row, tree, node, leaf) for the leaves of all rows.
+template <class T, class Visit>
+void walk_rows(const Input<T, 2>& X, nb::handle ensemble, nb::handle columns, nb::handle prepared,
+               std::int64_t n_threads, const Visit& visit) {
+  constexpr std::int64_t few = 16;  // rows that walk one by one
+  run_blocks(X, ensemble, columns, prepared, n_threads,
+             [&](const predict::PreparedView& view, const std::vector<base::Column>& known,
+                 std::int64_t begin, std::int64_t end) {
+               if (end - begin <= few)
+                 predict::Walker<T>(view, known).run(X.data(), begin, end, visit);
+               else
+                 predict::Divider<T>(view, known).run(X.data(), begin, end, visit);
+             });
 }
 
 /// Sums of what the leaves of each row add to each output.
@@ -702,6 +631,33 @@ Output<std::int64_t, 2> find_leaves(const Input<T, 2>& X, nb::handle ensemble, n
   return to_numpy<std::int64_t, 2>(std::move(leaf), {X.shape(0), n_trees});
 }
 
+/// What each column adds to each score of each row, as integers.
+template <class T>
+Output<std::int64_t, 3> divide_scores(const Input<T, 2>& X, nb::handle ensemble, nb::handle columns,
+                                      nb::handle prepared, const Input<std::int64_t, 2>& node_value,
+                                      std::int64_t n_threads) {
+  demand(node_value.shape(0) == get_array<std::int32_t>(ensemble, "left").size() &&
+             node_value.shape(1) > 0,
+         "node_value must have one row per node");
+  const std::size_t n_outputs = node_value.shape(1), n_columns = X.shape(1);
+  std::vector<std::int64_t> sum(X.shape(0) * n_outputs * n_columns, 0);
+  run_blocks(X, ensemble, columns, prepared, n_threads,
+             [&](const predict::PreparedView& view, const std::vector<base::Column>& known,
+                 std::int64_t begin, std::int64_t end) {
+               const predict::ChangeDivider divider(view, node_value.data(),
+                                                    static_cast<std::int64_t>(n_outputs),
+                                                    static_cast<std::int64_t>(n_columns));
+               predict::Walker<T>(view, known)
+                   .run(
+                       X.data(), begin, end, [](auto...) {},
+                       [&](std::int64_t row, std::int64_t, std::int64_t split, std::int64_t child,
+                           const std::int32_t* z) {
+                         divider.divide(split, child, z, sum.data() + row * n_outputs * n_columns);
+                       });
+             });
+  return to_numpy<std::int64_t, 3>(std::move(sum), {X.shape(0), n_outputs, n_columns});
+}
+
 }  // namespace
 
 void bind_exact(nb::module_& m) {
@@ -729,6 +685,10 @@ void bind_exact(nb::module_& m) {
         "prepared"_a, "n_threads"_a);
   m.def("find_leaves", &find_leaves<float>, "X"_a.noconvert(), "ensemble"_a, "columns"_a,
         "prepared"_a, "n_threads"_a);
+  m.def("divide_scores", &divide_scores<double>, "X"_a.noconvert(), "ensemble"_a, "columns"_a,
+        "prepared"_a, "node_value"_a, "n_threads"_a);
+  m.def("divide_scores", &divide_scores<float>, "X"_a.noconvert(), "ensemble"_a, "columns"_a,
+        "prepared"_a, "node_value"_a, "n_threads"_a);
   m.def("boost", &boost, "columns"_a, "training"_a, "validation"_a, "loss"_a, "plan"_a,
         "n_threads"_a);
 }

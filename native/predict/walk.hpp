@@ -122,6 +122,14 @@ class Walker {
   /// its number among the nodes of the tree, and among all leaves.
   template <class Visit>
   void run(const T* X, std::int64_t begin, std::int64_t end, const Visit& visit) const {
+    run(X, begin, end, visit, [](auto...) {});
+  }
+
+  /// Beside that, call pass(row, tree, node, child, z) for each split on the way: the numbers of
+  /// nodes among all, and the row on the grids of the columns of hyperplanes.
+  template <class Visit, class Pass>
+  void run(const T* X, std::int64_t begin, std::int64_t end, const Visit& visit,
+           const Pass& pass) const {
     const auto d = static_cast<std::int64_t>(columns_.size());
     std::vector<std::int32_t> z(view_.n_used);
     for (std::int64_t i = begin; i < end; ++i) {
@@ -129,18 +137,24 @@ class Walker {
       for (std::int64_t k = 0; k < view_.n_used; ++k)
         z[k] = placers_[k].place(static_cast<double>(x[view_.used[k]]));
       for (std::int64_t tree = 0; tree < view_.trees.n_trees; ++tree) {
-        const Step* root = view_.steps + view_.trees.tree_start[tree];
-        const std::int64_t node = walk(root, x, z.data());
+        const std::int64_t first = view_.trees.tree_start[tree];
+        const Step* root = view_.steps + first;
+        const std::int64_t node =
+            walk(root, x, z.data(), [&](std::int64_t split, std::int64_t child) {
+              pass(i, tree, first + split, first + child, z.data());
+            });
         visit(i, tree, node, static_cast<std::int64_t>(root[node].payload));
       }
     }
   }
 
  private:
-  std::int64_t walk(const Step* root, const T* x, const std::int32_t* z) const {
+  template <class Pass>
+  std::int64_t walk(const Step* root, const T* x, const std::int32_t* z, const Pass& pass) const {
     std::int64_t node = 0;
     for (;;) {
-      const Step step = root[node];
+      const std::int64_t split = node;
+      const Step step = root[split];
       switch (step.kind()) {
         case Step::leaf:
           return node;
@@ -161,6 +175,7 @@ class Walker {
           node = step.left + (project(step.payload, z) >= view_.trees.cut[step.payload]);
           break;
       }
+      pass(split, node);
     }
   }
 

@@ -84,6 +84,14 @@ def sum_trees(
 def find_leaves(
     X: Rows, ensemble: object, columns: object, prepared: Prepared, n_threads: int
 ) -> NDArray[np.int64]: ...
+def divide_scores(
+    X: Rows,
+    ensemble: object,
+    columns: object,
+    prepared: Prepared,
+    node_value: NDArray[np.int64],
+    n_threads: int,
+) -> NDArray[np.int64]: ...
 def boost(
     columns: object, training: object, validation: object, loss: str, plan: object, n_threads: int
 ) -> dict[str, Any]: ...

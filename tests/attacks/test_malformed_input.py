@@ -154,7 +154,7 @@ def test_masked_values_count_as_missing():
     wanted = model.fit(gaps, LABEL).predict_proba(gaps)
     assert_array_equal(model.fit(masked, LABEL).predict_proba(masked), wanted)
     assert_array_equal(model.predict_proba(list(masked)), wanted)
-    assert_array_equal(explain_rows(model, masked).vote, explain_rows(model, gaps).vote)
+    assert_array_equal(explain_rows(model, masked).score, explain_rows(model, gaps).score)
     whole = np.ma.array((10 * TABLE).astype(int), mask=TABLE > 1)
     ints = np.where(TABLE > 1, np.nan, (10 * TABLE).astype(int))
     assert_array_equal(

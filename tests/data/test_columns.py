@@ -181,7 +181,7 @@ def test_explanations_take_rows_of_all_libraries(form):
     frame, y = make_frame()
     model = LHForestClassifier(3, random_state=0).fit(frame, y)
     X = FORMS[form](frame)
-    assert_array_equal(explain_rows(model, X).vote, explain_rows(model, frame).vote)
+    assert_array_equal(explain_rows(model, X).score, explain_rows(model, frame).score)
     place = np.flatnonzero((frame["size"] != "L") & (frame["colour"] != "red") & (y == 0))[:1]
     row = frames.take_rows(X, place)
     found = nearest_counterfactual(model, row)

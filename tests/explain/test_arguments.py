@@ -35,7 +35,7 @@ def test_classifiers_do_not_import_explanations():
 def test_only_fitted_models_are_explained(explain, wine):
     with pytest.raises(NotFittedError, match="not fitted"):
         explain(LHTClassifier(), *wine)
-    with pytest.raises(TypeError, match="must be a fitted LHTClassifier or LHForest"):
+    with pytest.raises(TypeError, match="must be a fitted LHTClassifier, LHForest"):
         explain("model", *wine)
 
 

@@ -25,7 +25,7 @@ def test_contributions_by_hand():
     # cut off, x0 bears a third, x1 two thirds.
     explanation = explain_rows(make_hand_made_model(), np.array([[2.0, -1.0]]), paths=True)
     assert_allclose(explanation.base, [0.625, 0.375])
-    assert_allclose(explanation.vote, [[0, 1]])
+    assert_allclose(explanation.score, [[0, 1]])
     right = [0.375 + 0.25 - 0.5 / 3, 0.5 - 1 / 3]
     assert_allclose(explanation.contribution[0, 1], right)
     assert_allclose(explanation.contribution[0, 0], np.negative(right))
@@ -53,7 +53,7 @@ def test_huge_contributions_that_would_cancel_still_add_up():
     far = np.array([[1e150, 1e150], [1e9, 1e8], [-1e12, -1e13]])
     explanation = explain_rows(make_hand_made_model(), far)
     total = explanation.base + explanation.contribution.sum(axis=-1)
-    assert_allclose(total, explanation.vote, rtol=0, atol=1e-9)
+    assert_allclose(total, explanation.score, rtol=0, atol=1e-9)
 
 
 def make_models():
@@ -91,13 +91,13 @@ def test_contributions_equal_the_reference_and_add_up(model, X):
     base, total, vote = explain_reference.explain(model, X[:40].astype(float))
     assert_allclose(explanation.base, base, rtol=0, atol=1e-12)
     assert_allclose(explanation.contribution, total, rtol=0, atol=1e-9)
-    assert_allclose(explanation.vote, vote, rtol=0, atol=1e-9)
+    assert_allclose(explanation.score, vote, rtol=0, atol=1e-9)
     summed = explanation.base + explanation.contribution.sum(axis=-1)
-    assert_allclose(summed, explanation.vote, rtol=0, atol=1e-9)
+    assert_allclose(summed, explanation.score, rtol=0, atol=1e-9)
     if getattr(model, "voting", "membership") == "membership":
         sums = model.forest_.vote(np.ascontiguousarray(X[:40]), n_classes=model.n_classes_)[0]
         mean = sums[:, -1] / model.n_estimators_
-        assert_allclose(explanation.vote[:, -1], mean, rtol=0, atol=1e-12)
+        assert_allclose(explanation.score[:, -1], mean, rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize(("model", "X"), [
@@ -130,7 +130,7 @@ def test_paths_add_up_to_projections_and_memberships(model, X):
             for paths in explanation.paths
         ]
         if own[0]:
-            assert_allclose(np.mean(own, axis=1), explanation.vote[:, k], rtol=0, atol=1e-9)
+            assert_allclose(np.mean(own, axis=1), explanation.score[:, k], rtol=0, atol=1e-9)
 
 
 def test_a_missing_value_contributes_nothing_beside_values_that_are_present():
@@ -207,7 +207,7 @@ def test_the_indicators_of_a_category_add_up_to_its_feature():
     expected = explanation.contribution[..., is_colour].sum(axis=-1)
     assert_allclose(short.contribution[..., 1], expected, atol=1e-12)
     total = short.base + short.contribution.sum(axis=-1)
-    assert_allclose(total, explanation.vote, rtol=0, atol=1e-9)
+    assert_allclose(total, explanation.score, rtol=0, atol=1e-9)
     assert split_table(model)["feature_1"].isin(explanation.column_names).all()
     result = nearest_counterfactual(model, X.iloc[[0]])
     assert result.found

@@ -12,7 +12,9 @@ from scipy.sparse import csr_array
 from sklearn.base import clone
 
 import lhtree
+from boosted import fit_boosted
 from lhtree import LHBoostClassifier, LHBoostRegressor, load, save
+from lhtree.explain import explain_rows
 from lhtree.model import ensemble_packing
 
 TRUSTED = [
@@ -109,6 +111,21 @@ def test_pickle_joblib_and_skops_work(name, rows, tmp_path):
     data = sio.dumps(model)
     assert set(sio.get_untrusted_types(data=data)) <= set(TRUSTED)
     assert_same(sio.loads(data, trusted=TRUSTED), model, X)
+
+
+@pytest.mark.parametrize("name", ["numbers", "two classes", "three classes", "one class"])
+def test_copies_of_all_kinds_explain_alike(name, path):
+    sio = pytest.importorskip("skops.io")
+    model, X = fit_boosted(name)
+    before = len(pickle.dumps(model))
+    expected = explain_rows(model, X)
+    assert len(pickle.dumps(model)) == before  # what was computed for explanations stays behind
+    save(model, path)
+    copies = load(path), pickle.loads(pickle.dumps(model))
+    for copy in (*copies, sio.loads(sio.dumps(model), trusted=TRUSTED)):
+        explanation = explain_rows(copy, X)
+        assert explanation.contribution.tobytes() == expected.contribution.tobytes()
+        assert explanation.output_names == expected.output_names
 
 
 def test_frames_with_categories_survive(rows, path):

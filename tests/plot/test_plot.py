@@ -18,6 +18,7 @@ from sklearn.exceptions import NotFittedError
 from lhtree import LHForestClassifier, LHTClassifier, plot
 from lhtree.explain import explain_rows, split_view
 from lhtree.explain.histogram import count_projections
+from lhtree.explain.model_view import view_model
 from lhtree.plot.boundary import compute_segments
 from lhtree.plot.layout import lay_out
 
@@ -251,7 +252,7 @@ def test_contributions_lead_from_the_base_to_the_vote(model, wine, ax, label):
     ends = ax.containers[0]
     steps = [bars[0] for bars in ax.containers[1:]]
     assert ends[0].get_width() == pytest.approx(explained.base[k])
-    assert ends[1].get_width() == pytest.approx(explained.vote[0, k], abs=1e-12)
+    assert ends[1].get_width() == pytest.approx(explained.score[0, k], abs=1e-12)
     at = ends[0].get_width()
     for bar in steps:
         assert bar.get_x() == pytest.approx(at)
@@ -280,7 +281,7 @@ def test_segments_of_hyperplanes_separate_the_sides_of_their_nodes():
     model = LHTClassifier().fit(X, y)
     low, high = 2 * X.min(axis=0), 2 * X.max(axis=0)
     for tree in model.trees_:
-        for segment in compute_segments(tree, low, high):
+        for segment in compute_segments(view_model(model), tree, low, high):
             along = np.diff(segment, axis=0)[0] / [1, 100]  # columns in like units
             across = 1e-6 * np.array([-along[1], along[0]]) / np.linalg.norm(along) * [1, 100]
             sides = segment.mean(axis=0) + [[1], [-1]] * across

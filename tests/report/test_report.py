@@ -118,7 +118,7 @@ def test_contributions_add_up_in_whole_units_to_the_vote(model, wine, page):
         for k, (base, features, values, n_other, other, vote) in enumerate(row["why"]):
             assert base + sum(values) + other == vote
             assert (other == 0) or n_other
-            assert vote == round(10_000 * explained.vote[i, k])
+            assert vote == round(10_000 * explained.score[i, k])
             assert_allclose(values, 10_000 * explained.contribution[i, k, features], atol=1.0)
             contribution = explained.contribution[i, k]
             others = contribution.sum() - contribution[features].sum()

@@ -1,78 +1,13 @@
 """The page of a report in a real browser."""
 
-import json
 import re
-import shutil
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
 from lhtree.explain import explain_rows
-from report_pages import EVIL, EVIL_CLASS, read_data
-
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-DRIVER = shutil.which("chromedriver")
-MINUS = "\N{MINUS SIGN}"
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory):
-    if not (CHROMIUM and DRIVER):
-        pytest.skip("chromium and chromedriver are not installed")
-    from selenium import webdriver
-    from selenium.webdriver.chrome.service import Service
-
-    options = webdriver.ChromeOptions()
-    options.binary_location = CHROMIUM
-    for flag in (
-        "headless=new",
-        "no-sandbox",
-        "disable-gpu",
-        "disable-dev-shm-usage",
-        "no-first-run",
-        "disable-background-networking",
-        "disable-component-update",
-        "disable-sync",
-        f"user-data-dir={tmp_path_factory.mktemp('chromium')}",
-    ):
-        options.add_argument(f"--{flag}")
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    driver = webdriver.Chrome(options=options, service=Service(DRIVER))
-    driver.set_page_load_timeout(60)
-    yield driver
-    driver.quit()
-
-
-@pytest.fixture
-def visit(browser):
-    """Open a page; after the test, the browser has logged no errors and loaded nothing else."""
-    browser.get("about:blank")
-    browser.get_log("browser"), browser.get_log("performance")
-
-    def visit(path, place=""):
-        browser.get("about:blank")
-        browser.get(path.as_uri() + place)
-        return browser
-
-    yield visit
-    assert browser.get_log("browser") == []
-    events = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
-    urls = [
-        event["params"]["request"]["url"]
-        for event in events
-        if event["method"] == "Network.requestWillBeSent"
-    ]
-    assert urls
-    assert [url for url in urls if not url.startswith(("file:", "data:,", "about:"))] == []
-
-
-def find(driver, selector):
-    return driver.find_elements("css selector", selector)
-
-
-def text_of(driver, selector):
-    return find(driver, selector)[0].text
+from report_pages import EVIL, EVIL_CLASS, MINUS, find, read_data, text_of
 
 
 def test_all_pages_open_by_their_links(page, visit):
@@ -166,7 +101,7 @@ def test_the_numbers_of_a_why_page_add_up_to_the_vote(model, wine, page, visit):
             chosen.select_by_visible_text(label)
         texts = [each.text for each in find(driver, "#contributions td.number")]
         shown = [round(10_000 * float(text.replace(MINUS, "-"))) for text in texts]
-        assert sum(shown[:-1]) == shown[-1] == round(10_000 * explained.vote[0, k])
+        assert sum(shown[:-1]) == shown[-1] == round(10_000 * explained.score[0, k])
     assert "prediction becomes" in text_of(driver, "#counterfactual")
     driver.find_element("xpath", "//button[contains(text(), 'Next')]").click()
     follower = read_data(page)["rows"][8]["number"]

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from lhtree.cli.models import ModelFile, load_classifier
+from lhtree.cli.models import ModelFile, load_model
 from lhtree.cli.overwrite import keep_inputs
 from lhtree.cli.screen import AsJson, Examples, print_json
 from lhtree.files import write_atomically
@@ -50,11 +50,11 @@ def export(
         raise typer.BadParameter("choose one of --onnx, --c, --sql TABLE, --text or --graphviz.")
     if output is None and (onnx or as_json):
         raise typer.BadParameter("give -o, the file to write.")
-    classifier = load_classifier(model)
+    fitted = load_model(model)
     if output is not None and (onnx or c):
-        _import("to_onnx" if onnx else "to_c")(classifier, output)
+        _import("to_onnx" if onnx else "to_c")(fitted, output)
     else:
-        content = render(classifier, chosen[0], sql)
+        content = render(fitted, chosen[0], sql)
         if output is None:
             typer.echo(content)
         else:

@@ -11,12 +11,19 @@ import numpy as np
 import pandas as pd
 import typer
 from rich.console import Console
-from sklearn.base import clone
-from sklearn.model_selection import StratifiedKFold
+from sklearn.base import clone, is_classifier
+from sklearn.model_selection import KFold, StratifiedKFold
 
 import lhtree
-from lhtree import LHForestClassifier, LHTClassifier
-from lhtree.cli.models import check_rows, check_target, read_labelled, score, split_target
+from lhtree import LHBoostClassifier, LHBoostRegressor, LHForestClassifier, LHTClassifier
+from lhtree.cli.models import (
+    check_rows,
+    check_target,
+    read_labelled,
+    read_numbers,
+    score,
+    split_target,
+)
 from lhtree.cli.overwrite import keep_inputs
 from lhtree.cli.screen import (
     AsJson,
@@ -43,28 +50,45 @@ from lhtree.data.frames import take_rows
 EXAMPLES = Examples(
     "lhtree fit wine.csv --target cultivar -o wine.safetensors",
     "lhtree fit wine.csv --target cultivar --model tree --set beta=0.25 --cv 5",
+    "lhtree fit wine.csv --target alcohol --model boost -o alcohol.safetensors",
 )
 MOST_COLUMNS = 30  # shown by name
+MOST_NUMBERS = 30  # whole numbers that may be classes
 
 
 class Kind(StrEnum):
-    """One of the two classifiers."""
+    """A kind of model."""
 
     forest = "forest"
     tree = "tree"
+    boost = "boost"
+
+
+class Task(StrEnum):
+    """What a model predicts."""
+
+    classify = "classify"
+    regress = "regress"
+
+
+NUMBER_SCORES = {"r2": "R2", "rmse": "RMSE", "mae": "MAE"}
 
 
 def fit(
     data: DataFile,
     target: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="Column of the class labels.")
+        str | None, typer.Option(metavar="COLUMN", help="Column of the class labels or numbers.")
     ] = None,
     output: Annotated[
         Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write the model here.")
     ] = None,
     model: Annotated[
-        Kind, typer.Option(help="A forest, or a single tree per class.")
+        Kind, typer.Option(help="A forest, a single tree per class, or boosted trees.")
     ] = Kind.forest,
+    task: Annotated[
+        Task | None,
+        typer.Option(help="Predict classes or numbers; default: from the target and the model."),
+    ] = None,
     settings: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="NAME=VALUE", help="Parameter of the model; repeatable."),
@@ -91,54 +115,86 @@ def fit(
     """Train a model on a table and save it.
 
     Column types are inferred and shown: numbers stay numbers, text becomes categories,
-    empty cells are missing values. LIBSVM files contain the labels, so omit --target.
+    empty cells are missing values. LIBSVM files contain the targets, so omit --target.
+    Boosted models predict numbers where the target has fractions or more than 30 different
+    numbers; all others predict classes.
     """
     keep_inputs(output, data, test)
     if output is None and test is None and cv is None:
         raise typer.BadParameter("give -o to save the model, or --test or --cv to score it.")
     if output is not None and not output.absolute().parent.is_dir():
         raise typer.BadParameter(f"the folder of {output} does not exist; make it first.")
-    classifier = make_classifier(model, settings or [], seed, jobs)
+    if model != Kind.boost and task == Task.regress:
+        raise typer.BadParameter(
+            f"--task regress needs --model boost: a {model} predicts classes only."
+        )
+    # Bad settings are refused before the table is read, which may decide on the task.
+    tasks = [task] if task else list(Task) if model == Kind.boost else [Task.classify]
+    parameters = read_settings(settings or [], [make_model(model, each) for each in tasks])
     source = Source.parse(data, data_format, zero_based=zero_based)
     test_source = None if test is None else open_test(test, zero_based)
     X, y, row_weight = read_rows(source, target, drop or [], weight)
-    check_classes(source, target, y, cv)
-    result: dict[str, Any] = {"rows": len(y), "columns": describe_columns(X)}
+    check_rows(source, y)
+    if task is None:
+        task = choose_task(model, y)
+    if task == Task.regress:
+        y = read_numbers(source, target, y)
+        check_folds(len(y), cv)
+    else:
+        check_classes(source, target, y, cv)
+    estimator = make_model(model, task)
+    read_settings(settings or [], [estimator])
+    draws = {} if model == Kind.tree else {"random_state": seed}
+    estimator.set_params(n_jobs=jobs, **{**draws, **parameters})
+    result: dict[str, Any] = {"rows": len(y), "columns": describe_columns(X), "task": str(task)}
     if not as_json:
         print_columns(source, result, get_console())
     if cv is not None:
-        result["cv"] = cross_validate(classifier, X, y, row_weight, cv)
+        result["cv"] = cross_validate(estimator, X, y, row_weight, cv)
     with show_progress("growing trees"):
-        classifier.fit(X, y, row_weight)
+        estimator.fit(X, y, row_weight)
     if test_source is not None:
-        result["test"] = score(classifier, *read_labelled(classifier, test_source, target))
+        result["test"] = score(estimator, *read_labelled(estimator, test_source, target))
     if output is not None:
-        lhtree.save(classifier, output)
+        lhtree.save(estimator, output)
         result["model"] = str(output)
     if as_json:
         print_json(result)
     else:
-        print_scores(classifier, result, get_console())
+        print_scores(estimator, result, get_console())
 
 
-def make_classifier(kind: Kind, settings: list[str], seed: int, jobs: int) -> Any:
-    """Return an unfitted classifier with the parameters of the command line."""
-    if kind == Kind.forest:
-        classifier: Any = LHForestClassifier(random_state=seed, n_jobs=jobs)
-    else:
-        classifier = LHTClassifier(n_jobs=jobs)
-    known = classifier.get_params()
+def make_model(kind: Kind, task: Task) -> Any:
+    """Return an unfitted model of a kind."""
+    if kind == Kind.boost:
+        return LHBoostClassifier() if task == Task.classify else LHBoostRegressor()
+    return LHForestClassifier() if kind == Kind.forest else LHTClassifier()
+
+
+def read_settings(settings: list[str], models: list[Any]) -> dict[str, Any]:
+    """Return the parameters that the command line sets; at least one of the models has each."""
+    known = dict.fromkeys(name for model in models for name in model.get_params())
+    parameters = {}
     for setting in settings:
         name, is_given, text = setting.partition("=")
         if not is_given:
             raise typer.BadParameter(f"--set takes NAME=VALUE, got {setting!r}.")
         if name not in known:
+            kinds = " or ".join(type(model).__name__ for model in models)
             raise typer.BadParameter(
-                f"--set {name} is not a parameter of a {kind}; its parameters are "
+                f"--set {name} is not a parameter of {kinds}; the parameters are "
                 f"{', '.join(known)}."
             )
-        classifier.set_params(**{name: read_value(text)})
-    return classifier
+        parameters[name] = read_value(text)
+    return parameters
+
+
+def choose_task(kind: Kind, y: Any) -> Task:
+    """Return what to predict: numbers if the model can, and the target has many of them."""
+    if kind != Kind.boost or y.dtype.kind not in "iuf":
+        return Task.classify
+    is_number = (y != np.floor(y)).any() or len(np.unique(y)) > MOST_NUMBERS
+    return Task.regress if is_number else Task.classify
 
 
 def read_value(text: str) -> Any:
@@ -173,18 +229,25 @@ def open_test(name: str, zero_based: bool) -> Source:
 
 def check_classes(source: Source, target: str | None, y: Any, n_folds: int | None) -> None:
     """Refuse labels that are not classes, or too few for the folds."""
-    check_rows(source, y)
     name = "labels" if target is None else f"column {target!r}"
     if y.dtype.kind == "f" and (y != np.floor(y)).any():
         raise TableError(
-            f"{source} has numbers with fractions in its {name}, but lhtree predicts classes; "
-            "name a column of class labels, or turn the numbers into classes first."
+            f"{source} has numbers with fractions in its {name}, which are not classes; predict "
+            "the numbers with --model boost, or name a column of class labels."
         )
     n_least = int(np.unique(y, return_counts=True)[1].min())
     if n_folds is not None and n_folds > n_least:
         raise typer.BadParameter(
             f"--cv {n_folds} needs {n_folds} rows of each class, but one class has only "
             f"{n_least}; use fewer folds or merge rare classes."
+        )
+
+
+def check_folds(n_rows: int, n_folds: int | None) -> None:
+    """Refuse more folds than rows: each needs two to have an R2."""
+    if n_folds is not None and 2 * n_folds > n_rows:
+        raise typer.BadParameter(
+            f"--cv {n_folds} needs {2 * n_folds} rows, got {n_rows}; use fewer folds."
         )
 
 
@@ -219,8 +282,9 @@ def print_columns(source: Source, result: dict[str, Any], console: Console) -> N
 
 
 def cross_validate(model: Any, X: Any, y: Any, weight: Any, n_folds: int) -> dict[str, Any]:
-    """Score a model by stratified cross-validation."""
-    folds = StratifiedKFold(n_folds, shuffle=True, random_state=0)
+    """Score a model by cross-validation, stratified by classes."""
+    kind = StratifiedKFold if is_classifier(model) else KFold
+    folds = kind(n_folds, shuffle=True, random_state=0)
     scores = []
     with show_progress("cross-validation", total=n_folds) as progress:
         for train, test in folds.split(np.zeros(len(y)), y):
@@ -228,6 +292,9 @@ def cross_validate(model: Any, X: Any, y: Any, weight: Any, n_folds: int) -> dic
             fold = clone(model).fit(take_rows(X, train), y[train], fold_weight)
             scores.append(score(fold, take_rows(X, test), y[test]))
             progress.advance(progress.task_ids[0])
+    if not is_classifier(model):
+        means = {name: float(np.mean([fold[name] for fold in scores])) for name in NUMBER_SCORES}
+        return {"folds": n_folds, **means, "r2_std": float(np.std([f["r2"] for f in scores]))}
     accuracy = [fold["accuracy"] for fold in scores]
     losses = [fold["log_loss"] for fold in scores if fold["log_loss"] is not None]
     return {
@@ -247,10 +314,27 @@ def print_scores(model: Any, result: dict[str, Any], console: Console) -> None:
     )
     if "cv" in result:
         cv = result["cv"]
-        console.print(
-            f"accuracy over {cv['folds']} folds: {cv['accuracy']:.4f} ± {cv['accuracy_std']:.4f}"
-        )
+        quality = f"over {cv['folds']} folds: "
+        if is_classifier(model):
+            quality = f"accuracy {quality}{cv['accuracy']:.4f} ± {cv['accuracy_std']:.4f}"
+        else:
+            quality += f"{describe_numbers(cv)} (R2 ± {cv['r2_std']:.4f})"
+        console.print(quality)
     if "test" in result:
-        console.print(f"accuracy on the test table: {result['test']['accuracy']:.4f}")
+        test = result["test"]
+        if is_classifier(model):
+            console.print(f"accuracy on the test table: {test['accuracy']:.4f}")
+        else:
+            console.print(f"on the test table: {describe_numbers(test)}")
     if "model" in result:
         console.print(f"saved to {result['model']}", markup=False)
+
+
+def describe_numbers(scores: dict[str, Any]) -> str:
+    """Return R2, RMSE and MAE in words."""
+    parts = []
+    for name, title in NUMBER_SCORES.items():
+        value = scores[name]
+        text = "none" if value is None else f"{value:.4f}" if name == "r2" else f"{value:.4g}"
+        parts.append(f"{title} {text}")
+    return ", ".join(parts)

@@ -11,7 +11,15 @@ import numpy as np
 import pandas as pd
 import typer
 from numpy.typing import NDArray
-from sklearn.metrics import accuracy_score, balanced_accuracy_score, log_loss
+from sklearn.base import is_classifier
+from sklearn.metrics import (
+    accuracy_score,
+    balanced_accuracy_score,
+    log_loss,
+    mean_absolute_error,
+    mean_squared_error,
+    r2_score,
+)
 
 import lhtree
 from lhtree.cli.screen import count
@@ -26,7 +34,6 @@ from lhtree.cli.tables import (
     read_frame,
     read_libsvm,
 )
-from lhtree.estimators.lookup import check_model
 
 ModelFile = Annotated[
     Path, typer.Argument(metavar="MODEL", help="Model file of lhtree fit or lhtree.save.")
@@ -36,13 +43,6 @@ ModelFile = Annotated[
 def load_model(path: Path) -> Any:
     """Read a model."""
     return lhtree.load(path)
-
-
-def load_classifier(path: Path) -> Any:
-    """Read a model that can be explained and exported: a tree or a forest."""
-    model = load_model(path)
-    check_model(model)
-    return model
 
 
 def list_columns(model: Any) -> list[str] | None:
@@ -88,13 +88,13 @@ def _read_unnamed(model: Any, source: Source) -> Any:
 
 
 def read_labelled(model: Any, source: Source, target: str | None) -> tuple[Any, Any]:
-    """Read rows and their labels for a fitted model."""
+    """Read rows and their targets for a fitted model."""
     if source.format == Format.libsvm:
         X, y = read_libsvm(source, model.n_features_in_)
     else:
         X, y = _read_labelled_frame(model, source, check_target(target))
     check_rows(source, y)
-    return X, y
+    return X, y if is_classifier(model) else read_numbers(source, target, y)
 
 
 def _read_labelled_frame(model: Any, source: Source, target: str) -> tuple[Any, Any]:
@@ -102,9 +102,9 @@ def _read_labelled_frame(model: Any, source: Source, target: str) -> tuple[Any, 
     if names and target in names:
         raise typer.BadParameter(
             f"--target {target} is one of the columns that the model reads; "
-            "name the column of the class labels."
+            "name the column of the targets."
         )
-    if any(isinstance(label, str) for label in model.classes_):
+    if is_classifier(model) and any(isinstance(label, str) for label in model.classes_):
         text = [*text, target]  # "true" and "007" stay what they are
     X, y = split_target(source, read_frame(source, text), target)
     if names is None:
@@ -119,10 +119,27 @@ def check_rows(source: Source, y: Any) -> None:
         raise TableError(f"{source} has no rows.")
 
 
+def read_numbers(source: Source, target: str | None, y: Any) -> NDArray[np.float64]:
+    """Return targets as numbers; refuse any that are not."""
+    name = "labels" if target is None else f"column {target!r}"
+    try:
+        numbers = np.asarray(y, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise TableError(
+            f"{source} has values in its {name} that are not numbers, but the model predicts "
+            "numbers; name a column of numbers, or predict classes."
+        ) from error
+    if not np.isfinite(numbers).all():
+        raise TableError(f"{source} has infinite values in its {name}; remove these rows.")
+    return numbers
+
+
 def check_target(target: str | None) -> str:
-    """Require the name of the column of labels."""
+    """Require the name of the column of targets."""
     if target is None:
-        raise typer.BadParameter("give --target, the name of the column of the class labels.")
+        raise typer.BadParameter(
+            "give --target, the name of the column of the class labels or numbers."
+        )
     return target
 
 
@@ -174,12 +191,16 @@ def _list_spellings(label: Any) -> Iterator[Any]:
 
 def match_labels(model: Any, y: Any) -> Any:
     """Return labels as classes of a model, or as they are if some are not its classes."""
+    if not is_classifier(model):
+        return y
     y_encoded = encode_labels(model, y)
     return y if (y_encoded < 0).any() else model.classes_[y_encoded]
 
 
 def score(model: Any, X: Any, y: Any) -> dict[str, Any]:
-    """Return how well a model predicts the labels of rows."""
+    """Return how well a model predicts the labels, or the numbers, of rows."""
+    if not is_classifier(model):
+        return _score_numbers(model.predict(X), y)
     y_encoded, classes = encode_labels(model, y), np.arange(len(model.classes_))
     predicted = encode_labels(model, model.predict(X))
     is_known = bool((y_encoded >= 0).all())
@@ -191,5 +212,16 @@ def score(model: Any, X: Any, y: Any) -> dict[str, Any]:
         "accuracy": float(accuracy_score(y_encoded, predicted)),
         "balanced_accuracy": balanced,
         "log_loss": loss,
+        "n_rows": len(y),
+    }
+
+
+def _score_numbers(predicted: Any, y: Any) -> dict[str, Any]:
+    if predicted.ndim > 1:  # several numbers: the one in the middle
+        predicted = predicted[:, predicted.shape[1] // 2]
+    return {
+        "r2": float(r2_score(y, predicted)) if len(y) > 1 else None,
+        "rmse": float(np.sqrt(mean_squared_error(y, predicted))),
+        "mae": float(mean_absolute_error(y, predicted)),
         "n_rows": len(y),
     }

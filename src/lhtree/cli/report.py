@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from lhtree.cli.models import ModelFile, load_classifier, match_labels, read_labelled
+from lhtree.cli.models import ModelFile, load_model, match_labels, read_labelled
 from lhtree.cli.overwrite import keep_inputs
 from lhtree.cli.screen import AsJson, Examples, print_json, show_progress
 from lhtree.cli.tables import DataFile, DataFormat, Source, ZeroBased
@@ -20,7 +20,7 @@ def report(
     data: DataFile,
     output: Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="HTML file.")],
     target: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="Column of the class labels.")
+        str | None, typer.Option(metavar="COLUMN", help="Column of the class labels or numbers.")
     ] = None,
     data_format: DataFormat = None,
     zero_based: ZeroBased = False,
@@ -36,11 +36,9 @@ def report(
         raise ModuleNotFoundError(
             f'Reports need {error.name}: install with pip install "lhtree[report]".'
         ) from error
-    classifier = load_classifier(model)
-    X, y = read_labelled(
-        classifier, Source.parse(data, data_format, zero_based=zero_based), target
-    )
+    fitted = load_model(model)
+    X, y = read_labelled(fitted, Source.parse(data, data_format, zero_based=zero_based), target)
     with show_progress("writing the report"):
-        write_report(classifier, X, match_labels(classifier, y), output)
+        write_report(fitted, X, match_labels(fitted, y), output)
     if as_json:
         print_json({"output": str(output), "rows": len(y)})

@@ -25,13 +25,22 @@ def check_model(model: Any) -> None:
     model.column_names_  # raises NotFittedError  # noqa: B018
 
 
-def check_is_forest(model: Any, remedy: str = "fit one of these for it") -> None:
+def check_is_forest(model: Any, what: str, remedy: str) -> None:
     """Refuse anything but a fitted tree or forest, for what boosted models do not have."""
     check_model(model)
     if isinstance(model, BoostingEstimator):
         raise TypeError(
-            "model must be a fitted LHTClassifier or LHForestClassifier, got "
-            f"{type(model).__name__}; boosted models have no such thing, so {remedy}."
+            f"{what} is for an LHTClassifier or LHForestClassifier, and model is an "
+            f"{type(model).__name__}; {remedy}."
+        )
+
+
+def check_is_classifier(model: Any, what: str, remedy: str) -> None:
+    """Refuse anything but a fitted classifier, for what needs classes."""
+    check_model(model)
+    if not hasattr(model, "classes_"):
+        raise TypeError(
+            f"{what} is for classifiers, and model is an {type(model).__name__}; {remedy}."
         )
 
 

@@ -10,10 +10,11 @@ from lhtree.explain.contributions import Explanation, explain_rows
 from lhtree.explain.counterfactuals import Counterfactual, nearest_counterfactual
 from lhtree.explain.importances import class_importances, interactions
 from lhtree.explain.paths import Path
-from lhtree.explain.rules import Rule, RuleSet, rules
+from lhtree.explain.rules import BoostedRule, Rule, RuleSet, rules
 from lhtree.explain.splits import SplitView, split_table, split_view
 
 __all__ = [
+    "BoostedRule",
     "Counterfactual",
     "Explanation",
     "Path",

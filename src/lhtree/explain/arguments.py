@@ -32,6 +32,26 @@ def check_labels(model: Any, y: Any, n_rows: int) -> NDArray[Any]:
     return labels
 
 
+def check_targets(model: Any, y: Any, n_rows: int) -> NDArray[Any]:
+    """Return the labels of some rows, or their numbers, one each, as the model has them."""
+    if hasattr(model, "classes_"):
+        return check_labels(model, y, n_rows)
+    check_present("y", y)
+    targets = np.asarray(y)
+    if targets.shape != (n_rows,):
+        raise ValueError(
+            f"y must have one number for each of the {n_rows} rows of X, got the shape "
+            f"{targets.shape}."
+        )
+    try:
+        numbers = targets.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError("y must be numbers: the model predicts numbers.") from error
+    if not np.isfinite(numbers).all():
+        raise ValueError("y must be finite numbers; leave out rows without a target.")
+    return numbers
+
+
 def read_row(x: Any) -> Any:
     """Return one row as a table of one row: a frame keeps its names, all else is an array."""
     if hasattr(x, "iloc") and x.ndim == 1:

@@ -10,25 +10,30 @@ from scipy.sparse import csr_matrix, triu
 
 from lhtree.arrays import Floats
 from lhtree.estimators import lookup
+from lhtree.explain import model_view
+from lhtree.explain.model_view import ModelView
+from lhtree.explain.scores import SplitTerms
 from lhtree.explain.splits import to_frame
-from lhtree.model.tree import Tree
 
 
 def class_importances(model: Any) -> Floats:
-    """Return how strongly the trees of each class rely on each column.
+    """Return how strongly the score of each class relies on each column.
 
     Parameters
     ----------
-    model : LHTClassifier or LHForestClassifier
+    model : classifier of this package
         A fitted model.
 
     Returns
     -------
     ndarray of shape (n_classes, n_columns)
-        Row k is for the class ``classes_[k]``: what ``feature_importances_`` is for all
-        trees, over the trees of which this is the positive class. It sums to one, or is
-        all zeros if none of these trees has a split. Columns are those of
-        ``column_names_``. Two classes share their trees, so both rows are the same.
+        Row k is for the class ``classes_[k]``. Of trees and forests, it is what
+        ``feature_importances_`` is for all trees, over the trees of which this is the
+        positive class. Of boosted models, it is how much the splits by each column change
+        the score of the class: the mean change, without signs, over the training rows of
+        each tree, where a hyperplane's change is divided by its weights. A row sums to one,
+        or is all zeros without a split. Columns are those of ``column_names_``. Two classes
+        share their trees, so both rows are the same.
 
     Examples
     --------
@@ -41,31 +46,23 @@ def class_importances(model: Any) -> Floats:
     >>> [model.column_names_[j] for j in strongest]
     ['proline', 'alcohol', 'color_intensity']
     """
-    lookup.check_is_forest(model)
-    importance = np.zeros((model.n_classes_, model.forest_.n_features))
-    n_trees = np.zeros(model.n_classes_)
-    for tree in model.forest_:
-        if tree.left[0] >= 0:
-            importance[tree.positive_class] += tree.compute_importances()
-            n_trees[tree.positive_class] += 1
-    importance /= np.maximum(n_trees, 1)[:, np.newaxis]
-    if model.n_classes_ == 2:  # only the trees of the second class exist
-        importance[0] = importance[1]
-    return importance
+    remedy = "of a model of numbers, feature_importances_ says the same"
+    lookup.check_is_classifier(model, "class_importances", remedy)
+    return model_view.view_model(model).compute_class_importances()
 
 
 def interactions(model: Any, *, n_pairs: int | None = None) -> Any:
     """Return how often and how strongly two columns share a split.
 
-    In a split each column counts ``|weight| * std`` (in the split's rows), normalised to
-    sum one over the columns, as in ``feature_importances_``. The strength of a pair is the
-    product of the two counts, weighted by the rows that reach the split, summed over all
-    splits, and normalised to sum one over all pairs. Splits on a single column have no
+    In a split each column counts ``|weight| * std`` (of trees and forests in the split's rows,
+    of boosted models in all rows), normalised to sum one over the columns. The strength of a
+    pair is the product of the two counts, weighted by the rows that reach the split, summed
+    over all splits, and normalised to sum one over all pairs. Splits on a single column have no
     pair.
 
     Parameters
     ----------
-    model : LHTClassifier or LHForestClassifier
+    model : classifier or regressor of this package
         A fitted model.
     n_pairs : int, default=None
         How many pairs to return, the strongest first; None returns all.
@@ -87,10 +84,10 @@ def interactions(model: Any, *, n_pairs: int | None = None) -> Any:
     >>> table["feature_1"][0], table["feature_2"][0]
     ('alcohol', 'proline')
     """
-    lookup.check_is_forest(model)
+    view = model_view.view_model(model)
     if n_pairs is not None:
         lookup.check_number("n_pairs", n_pairs, 1, np.iinfo(np.int64).max)
-    first, second, n_splits, strength = _sum_pairs(model)
+    first, second, n_splits, strength = _sum_pairs(view)
     order = np.lexsort((second, first, -n_splits, -strength))[:n_pairs]
     name = np.array(model.column_names_, dtype=object)
     return to_frame(
@@ -103,12 +100,13 @@ def interactions(model: Any, *, n_pairs: int | None = None) -> Any:
     )
 
 
-def _sum_pairs(model: Any) -> tuple[NDArray[Any], ...]:
+def _sum_pairs(view: ModelView) -> tuple[NDArray[Any], ...]:
     """Return both columns, number of splits and strength of every pair that shares a split."""
-    m = model.forest_.n_features
+    trees = view.model.forest_
+    m = trees.n_features
     count, strength = csr_matrix((m, m)), csr_matrix((m, m))
-    for tree in model.forest_:
-        importance, is_used, weight = _tabulate_splits(tree)
+    for tree in trees:
+        importance, is_used, weight = _tabulate_splits(view.list_terms(tree), m)
         weighted = importance.multiply(weight[:, np.newaxis]).tocsr()
         strength = strength + importance.T @ weighted
         count = count + is_used.T @ is_used
@@ -119,19 +117,14 @@ def _sum_pairs(model: Any) -> tuple[NDArray[Any], ...]:
     return pair.row, pair.col, n_splits, np.asarray(strength[pair.row, pair.col]).ravel()
 
 
-def _tabulate_splits(tree: Tree) -> tuple[csr_matrix, csr_matrix, Floats]:
+def _tabulate_splits(terms: SplitTerms, n_columns: int) -> tuple[csr_matrix, csr_matrix, Floats]:
     """Return each column's importance in each split, which splits use it, and their weights.
 
     A split weighs the fraction of the tree's rows that reach it.
     """
-    split = np.flatnonzero(tree.left >= 0)
-    terms = [tree.terms(int(node)) for node in split]
-    row = np.repeat(np.arange(len(split)), [len(term.feature) for term in terms])
-    column = np.concatenate([np.empty(0, dtype=np.int64), *(term.feature for term in terms)])
-    size = np.concatenate([np.empty(0), *(np.abs(term.weight) * term.std for term in terms)])
-    total = np.bincount(row, size, len(split))[row]
-    shape = len(split), tree.forest.n_features
+    size, shape = terms.size, (len(terms.split), n_columns)
+    total = np.bincount(terms.row, size, len(terms.split))[terms.row]
     importance = np.divide(size, total, np.zeros(len(size)), where=total > 0)
-    weight = tree.weight_sum[split] / tree.weight_sum[0]
-    is_used = csr_matrix((np.ones(len(size)), (row, column)), shape)
-    return csr_matrix((importance, (row, column)), shape), is_used, weight
+    place = terms.row, terms.column
+    is_used = csr_matrix((np.ones(len(size)), place), shape)
+    return csr_matrix((importance, place), shape), is_used, terms.fraction

@@ -1,26 +1,99 @@
-"""A fitted model as explanations see it: its columns, its units, its nodes at work."""
+"""A fitted model as explanations see it, whatever it is made of.
+
+:func:`view_model` returns what trees and forests (:mod:`lhtree.explain.forest_view`) and
+boosted models (:mod:`lhtree.explain.boosted_view`) have in common.
+"""
 
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lhtree.arrays import LANES, Floats, Ints
-from lhtree.estimators.params import count_threads
-from lhtree.model.forest import Forest
-from lhtree.model.prediction import MOST_EXTREME, predict_classes
-from lhtree.model.tree import Tree
+from lhtree.arrays import Floats, Ints
+from lhtree.estimators import lookup
+from lhtree.explain.boosted_view import BoostedView
+from lhtree.explain.forest_view import ForestView
+from lhtree.explain.scores import Scores, SplitTerms
+from lhtree.model.link import is_boosted
 
-THRESHOLD_KINDS = ("leaf", "N1", "N2", "N3", "N4", "e", "gini")  # by Forest.threshold_kind
+
+class ModelView(Protocol):
+    """What explanations need of a fitted model.
+
+    The *scores* of a row are what is explained: votes of trees and forests, raw scores of
+    boosted models. Columns are those that the trees see.
+    """
+
+    model: Any
+    start_name: str  # what the scores start from, in words
+    score_name: str  # what they are, in one or two words
+    preposition: str  # between the name of the score and the class
+    output_names: tuple[str, ...]  # the same, one by one: those of the classes, or of numbers
+    importance_name: str  # what importances are fractions of, of all trees
+    class_importance_name: str  # and by class
+    n_estimators: int
+    classes: NDArray[Any] | None  # labels; None for numbers
+    codes: tuple[tuple[str, ...], ...]  # names of categories by column, where columns hold codes
+    is_number: NDArray[np.bool_]  # which columns are numbers
+    margin: float  # by which a standardised row lies surely on its side of a hyperplane
+
+    @property
+    def column_std(self) -> Floats:
+        """Size of a step of one in each column, in raw units."""
+
+    def standardize(self, table: NDArray[Any]) -> Floats:
+        """Return encoded rows in units of `column_std`; NaN stays where a value is missing."""
+
+    def predict_encoded(self, table: NDArray[Any]) -> NDArray[np.int64]:
+        """Return the index of the class that the model predicts for encoded rows."""
+
+    def predict_number(self, table: NDArray[Any]) -> Floats:
+        """Return the number that the model predicts for encoded rows; of several, the middle."""
+
+    def explain(self, table: NDArray[Any]) -> Scores:
+        """Return base, contributions and scores of encoded rows."""
+
+    def compute_class_importances(self) -> Floats:
+        """Return how strongly the score of each class relies on each column."""
+
+    @property
+    def can_be_proven(self) -> bool:
+        """Whether the nearest change of class can be proven."""
+
+    def compute_functions(self, node: Ints, z: Floats) -> tuple[Floats, Floats]:
+        """Return slopes by column, and values for a standardised row, of some splits."""
+
+    def name_tree(self, tree: Any) -> str:
+        """Return a short name of a tree."""
+
+    def list_trees(self, estimator: int) -> list[Any]:
+        """Return the trees of an estimator; a boosted tree is one of its own."""
+
+    def list_terms(self, tree: Any) -> SplitTerms:
+        """Return the terms of all splits of a tree."""
 
 
-def mark_numeric_columns(model: Any) -> NDArray[np.bool_]:
-    """Return which of the columns that the trees see are numbers, not indicators."""
-    is_number: NDArray[np.bool_] = ~model.columns_.list_indicators()
-    return is_number
+def view_model(model: Any) -> ModelView:
+    """Return the view of a fitted model; refuse anything else."""
+    lookup.check_model(model)
+    if is_boosted(model):
+        return BoostedView(model)
+    return ForestView(model)
+
+
+def look_up_output(view: ModelView, class_label: Any) -> int:
+    """Return which of the scores is meant: that of a class; of numbers, the one in the middle."""
+    if view.classes is not None:
+        return lookup.look_up_class(view.model, class_label)
+    if class_label is not None:
+        raise ValueError(
+            f"class_label={class_label!r} is for classifiers, and this model predicts numbers; "
+            "leave it out."
+        )
+    return len(view.output_names) // 2
 
 
 def sum_by_feature(value: Floats, source: Ints, n_features: int) -> Floats:
@@ -38,39 +111,3 @@ def encode_row(model: Any, row: Any) -> Floats:
         table = model.encode_rows(row)
     encoded: Floats = np.asarray(table, dtype=np.float64)[0]
     return encoded
-
-
-def predict_encoded(model: Any, table: NDArray[Any]) -> NDArray[np.int64]:
-    """Return the index of the class that the model predicts for encoded rows."""
-    rows, n_threads = np.ascontiguousarray(table), count_threads(model.n_jobs)
-    return predict_classes(model.voting_.score_rows(model.forest_, rows, n_threads=n_threads))
-
-
-def standardize(forest: Forest, table: NDArray[Any]) -> Floats:
-    """Return encoded rows in the units of the trees; NaN stays where a value is missing."""
-    with np.errstate(over="ignore"):
-        Z = (table.astype(np.float64) - forest.column_mean) / forest.column_std
-    return np.clip(Z, -MOST_EXTREME, MOST_EXTREME)
-
-
-def compute_contributions(tree: Tree, node: int, Z: Floats) -> tuple[NDArray[np.int32], Floats]:
-    """Return the columns of a node's terms and what each adds: weight times (z - center).
-
-    A missing value adds nothing.
-    """
-    feature, weight, center, _ = tree.terms(node)
-    offset = Z[:, feature] - center
-    offset[np.isnan(offset)] = 0.0
-    with np.errstate(over="ignore"):  # slopes of nearly constant columns, far away
-        return feature, offset * weight
-
-
-def project(tree: Tree, node: int, Z: Floats) -> Floats:
-    """Return the projections of rows at a node, added up as the core does, bit for bit."""
-    feature, weight, center, _ = tree.terms(node)
-    lanes = np.zeros((LANES, len(Z)))
-    for j, w, c in zip(feature, weight, center, strict=True):
-        lanes[j % LANES] += w * np.where(np.isnan(Z[:, j]), c, Z[:, j])
-    halves = lanes[:4] + lanes[4:]
-    score: Floats = (halves[0] + halves[2]) + (halves[1] + halves[3])
-    return score

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lhtree.arrays import Floats, Ints
-from lhtree.explain import model_view
+from lhtree.explain import forest_view
 from lhtree.model.tree import Tree
 
 
@@ -65,7 +65,7 @@ class Path:
 def trace_paths(model: Any, table: NDArray[Any]) -> tuple[tuple[Path, ...], ...]:
     """Return the paths of encoded rows, by row, then tree."""
     leaf = model.forest_.apply(table)
-    Z = model_view.standardize(model.forest_, table)
+    Z = forest_view.standardize(model.forest_, table)
     parent = model.forest_.compute_parents()
     by_tree = [
         _trace_tree(tree, parent, model.classes_[tree.positive_class], Z, leaf[:, tree.number])
@@ -93,7 +93,7 @@ def _trace_leaf(tree: Tree, label: Any, chain: list[int], Z: Floats) -> list[Pat
     contribution = np.zeros((len(Z), len(chain), Z.shape[1]))
     constant, norm = np.empty(len(node)), np.empty(len(node))
     for step, number in enumerate(chain):
-        feature, added = model_view.compute_contributions(tree, number, Z)
+        feature, added = forest_view.compute_contributions(tree, number, Z)
         contribution[:, step, feature] = added
         if step < len(node):
             _, weight, center, _ = tree.terms(number)

@@ -10,8 +10,8 @@ from lhtree.explain.contributions import Explanation
 def describe_values(explanation: Explanation, row: int) -> list[str]:
     """Return the value of each feature of an explained row as text.
 
-    A number has five significant digits. The trees see a category as one column per
-    value: the text is the value whose column is on.
+    A number has five significant digits. Trees and forests see a category as one column per
+    value: the text is the value whose column is on. Boosted trees see its code.
     """
     if explanation.table is None:
         raise ValueError("explanation has no table; describe it before by_feature.")
@@ -25,5 +25,6 @@ def describe_values(explanation: Explanation, row: int) -> list[str]:
             if value[j] > 0:
                 texts[feature] = name.removeprefix(prefix)
         elif is_single[feature] and not np.isnan(value[j]):
-            texts[feature] = f"{value[j]:.5g}"
+            names = explanation.codes[j] if explanation.codes else ()
+            texts[feature] = names[int(value[j])] if names else f"{value[j]:.5g}"
     return texts

@@ -8,9 +8,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from sklearn.metrics import r2_score
 
 from lhtree.arrays import Ints
 from lhtree.estimators import lookup
+from lhtree.explain import boosted_splits
 from lhtree.explain.wording import (
     AnyCondition,
     Condition,
@@ -21,8 +23,12 @@ from lhtree.explain.wording import (
     format_number,
     make_vocabulary,
 )
+from lhtree.model.ensemble import BoostedTree, Ensemble
 from lhtree.model.forest import Forest
+from lhtree.model.link import Link, is_boosted
 from lhtree.model.tree import Tree
+
+MOST_SCORES = 3  # whose changes a rule shows as text
 
 
 @dataclass(frozen=True)
@@ -56,12 +62,65 @@ class Rule:
     value: float
     n_samples: int
 
+    @property
+    def task(self) -> str:
+        """What the tree does, in words."""
+        return f"{self.positive_class} against all other classes"
+
     def __str__(self) -> str:
-        condition = " and ".join(map(str, self.conditions)) or "anything"
+        condition = _join_conditions(self.conditions)
         output = self.membership.format()
         if self.membership.terms:
             output += f", {format_number(self.value, 2)} on average"
         return f"if {condition} then {self.positive_class}: {output} ({self.n_samples} rows)"
+
+
+@dataclass(frozen=True)
+class BoostedRule:
+    """One leaf of a boosted tree in words: what it adds where all conditions hold.
+
+    Parameters
+    ----------
+    tree : int
+        Position of the tree in ``trees_``.
+    leaf : int
+        Number of the leaf in the tree.
+    conditions : tuple of Condition, Membership or Presence
+        What holds for the rows of the leaf.
+    value : tuple of float
+        What the leaf adds to each raw score.
+    output_names : tuple of str
+        What these scores are.
+    fraction : float
+        Fraction of the tree's training rows, by weight, that are in the leaf.
+    task : str
+        What the tree does, in words.
+    """
+
+    tree: int
+    leaf: int
+    conditions: tuple[Any, ...]
+    value: tuple[float, ...]
+    output_names: tuple[str, ...]
+    fraction: float
+    task: str
+
+    def __str__(self) -> str:
+        order = sorted(range(len(self.value)), key=lambda k: -abs(self.value[k]))
+        shown = sorted(order[:MOST_SCORES])
+        added = [f"{self.output_names[k]} {_format_change(self.value[k])}" for k in shown]
+        if n_hidden := len(order) - len(shown):
+            added.append(f"{n_hidden} smaller changes")
+        condition = _join_conditions(self.conditions)
+        return f"if {condition} then {', '.join(added)} ({self.fraction:.1%} of the rows)"
+
+
+def _join_conditions(conditions: tuple[Any, ...]) -> str:
+    return " and ".join(map(str, conditions)) or "anything"
+
+
+def _format_change(value: float) -> str:
+    return f"{'-' if value < 0 else '+'}{format_number(abs(value), 2)}"
 
 
 @dataclass(frozen=True)
@@ -70,7 +129,7 @@ class RuleSet:
 
     Parameters
     ----------
-    rules : tuple of Rule
+    rules : tuple of Rule or BoostedRule
         One rule per leaf.
     units : str
         Units of the numbers: "raw" or "standardized".
@@ -79,38 +138,46 @@ class RuleSet:
     n_terms, n_dropped : int
         How many terms the model has, and how many of them were dropped.
     agreement : float or None
-        Fraction of the rows passed for which the rules predict the model's class; None
-        without rows.
+        Fraction of the rows passed for which the rules predict the model's class; of a model
+        of numbers, the R2 of the rules' predictions against the model's. None without rows.
+    predicts_numbers : bool
+        Whether the model predicts numbers.
+    start : tuple of (str, float)
+        Of a boosted model, each raw score in words, and what it is before the first tree.
     """
 
-    rules: tuple[Rule, ...]
+    rules: tuple[Any, ...]
     units: str
     min_weight: float
     n_terms: int
     n_dropped: int
     agreement: float | None
+    predicts_numbers: bool = False
+    start: tuple[tuple[str, float], ...] = ()
 
     def __len__(self) -> int:
         return len(self.rules)
 
-    def __iter__(self) -> Iterator[Rule]:
+    def __iter__(self) -> Iterator[Any]:
         return iter(self.rules)
 
-    def __getitem__(self, number: int) -> Rule:
+    def __getitem__(self, number: int) -> Any:
         return self.rules[number]
 
     def __str__(self) -> str:
-        lines = []
+        lines = [f"{name} starts at {format_number(value, 2)}" for name, value in self.start]
         for number, rule in enumerate(self.rules):
             if number == 0 or rule.tree != self.rules[number - 1].tree:
-                lines.append(f"Tree {rule.tree}: {rule.positive_class} against all other classes")
+                lines.append(f"Tree {rule.tree}: {rule.task}")
             lines.append(f"  {rule}")
         if self.n_dropped:
             lines.append(
                 f"{self.n_dropped} of {self.n_terms} terms were dropped: their weights are below "
                 f"{self.min_weight:g} times the largest of their node."
             )
-        if self.agreement is not None:
+        if self.agreement is not None and self.predicts_numbers:
+            lines.append(f"R2 of the rules against the model: {self.agreement:.4f}.")
+        elif self.agreement is not None:
             lines.append(f"The rules agree with the model on {self.agreement:.2%} of the rows.")
         return "\n".join(lines)
 
@@ -124,21 +191,24 @@ def rules(model: Any, *, min_weight: float = 0.0, X: Any = None, units: str = "r
 
     Parameters
     ----------
-    model : LHTClassifier or LHForestClassifier
+    model : classifier or regressor of this package
         A fitted model.
     min_weight : float, default=0.0
         Drop terms whose weight is below this times the largest of their node, both in
-        standardised units; what they add on average moves to the constant.
+        standardised units; what they add on average moves to the constant. A hyperplane of
+        a boosted model keeps its two strongest terms.
     X : array-like of shape (n_rows, n_features), default=None
         Rows on which to compare the shortened rules with the model.
     units : {"raw", "standardized"}, default="raw"
         Units of weights and thresholds: those of the columns as they came, or those in
-        which the trees compare.
+        which the trees compare. Those of boosted models are raw.
 
     Returns
     -------
     RuleSet
-        Plain data; ``print`` shows it as text.
+        Plain data; ``print`` shows it as text. The rules of trees and forests are
+        :class:`Rule`, those of boosted models :class:`BoostedRule`: what their leaves add
+        to the raw scores.
 
     Examples
     --------
@@ -152,26 +222,43 @@ def rules(model: Any, *, min_weight: float = 0.0, X: Any = None, units: str = "r
     >>> round(rules(model, min_weight=0.5, X=X).agreement, 2)
     0.97
     """
-    lookup.check_is_forest(model)
+    lookup.check_model(model)
     is_number = isinstance(min_weight, int | float | np.number)
     if not is_number or isinstance(min_weight, bool) or not 0 <= min_weight <= 1:
         raise ValueError(f"min_weight must be a number from 0 to 1, got {min_weight!r}.")
     words = make_vocabulary(model, units)
-    forest = shorten(model.forest_, float(min_weight))
-    agreement = None
-    if X is not None:
-        short = copy.copy(model)
-        short.forest_ = forest
-        agreement = float(np.mean(short.predict(X) == model.predict(X)))
-    n_terms = len(model.forest_.weight)
+    trees, least = model.forest_, float(min_weight)
+    if is_boosted(model):
+        short: Any = boosted_splits.shorten_hyperplanes(trees, least)
+        n_terms, n_dropped = len(trees.feature), len(trees.feature) - len(short.feature)
+    else:
+        short = shorten(trees, least)
+        n_terms, n_dropped = len(trees.weight), len(trees.weight) - len(short.weight)
     return RuleSet(
-        rules=tuple(rule for tree in forest for rule in _list_rules(tree, words)),
+        rules=tuple(rule for tree in short for rule in _list_rules(tree, words)),
         units=units,
-        min_weight=float(min_weight),
+        min_weight=least,
         n_terms=n_terms,
-        n_dropped=n_terms - len(forest.weight),
-        agreement=agreement,
+        n_dropped=n_dropped,
+        agreement=None if X is None else _compare(model, short, X),
+        predicts_numbers=not hasattr(model, "classes_"),
+        start=() if words.link is None else _list_starts(trees, words.link),
     )
+
+
+def _list_starts(ensemble: Ensemble, link: Link) -> tuple[tuple[str, float], ...]:
+    start = ensemble.to_raw(ensemble.base).tolist()
+    return tuple((link.name_score(k), value) for k, value in enumerate(start))
+
+
+def _compare(model: Any, trees: Any, X: Any) -> float:
+    """Return how well a model with other trees predicts what it predicts itself."""
+    other = copy.copy(model)
+    other.forest_ = trees
+    own, predicted = model.predict(X), other.predict(X)
+    if hasattr(model, "classes_"):
+        return float(np.mean(predicted == own))
+    return float(r2_score(own, predicted))
 
 
 def shorten(forest: Forest, min_weight: float) -> Forest:
@@ -212,26 +299,47 @@ def _add_up(size: Ints) -> Ints:
     return np.concatenate([[0], np.cumsum(size)]).astype(np.int64)
 
 
-def _list_rules(tree: Tree, words: Vocabulary) -> Iterator[Rule]:
+def _list_rules(tree: Any, words: Vocabulary) -> Iterator[Rule | BoostedRule]:
     """Yield the rules of a tree, leaves from left to right."""
     stack: list[tuple[int, tuple[Any, ...]]] = [(0, ())]
+    make = _make_rule if words.link is None else _make_boosted_rule
     while stack:
         node, conditions = stack.pop()
         left = int(tree.left[node])
-        if left >= 0:
-            for is_right in (True, False):
-                side = describe_side(tree, node, is_right, words)
-                stack.append((left + is_right, _add(conditions, side)))
+        if left < 0:
+            yield make(tree, node, conditions, words)
             continue
-        yield Rule(
-            tree=tree.number,
-            leaf=node,
-            positive_class=words.classes[tree.positive_class],
-            conditions=conditions,
-            membership=describe_node(tree, node, words),
-            value=float(tree.value[node]),
-            n_samples=int(tree.n_samples[node]),
-        )
+        for is_right in (True, False):
+            side = describe_side(tree, node, is_right, words)
+            stack.append((left + is_right, _add(conditions, side)))
+
+
+def _make_rule(tree: Tree, leaf: int, conditions: tuple[Any, ...], words: Vocabulary) -> Rule:
+    return Rule(
+        tree=tree.number,
+        leaf=leaf,
+        positive_class=words.classes[tree.positive_class],
+        conditions=conditions,
+        membership=describe_node(tree, leaf, words),
+        value=float(tree.value[leaf]),
+        n_samples=int(tree.n_samples[leaf]),
+    )
+
+
+def _make_boosted_rule(
+    tree: BoostedTree, leaf: int, conditions: tuple[Any, ...], words: Vocabulary
+) -> BoostedRule:
+    value, link = tree.value[leaf], words.link
+    assert link is not None
+    return BoostedRule(
+        tree=tree.number,
+        leaf=leaf,
+        conditions=conditions,
+        value=tuple(value.tolist()),
+        output_names=tuple(map(link.name_score, range(len(value)))),
+        fraction=float(tree.fraction[leaf]),
+        task=link.describe_task(words.classes),
+    )
 
 
 def _add(conditions: tuple[Any, ...], new: AnyCondition) -> tuple[Any, ...]:

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from lhtree.arrays import Floats, Ints
 from lhtree.estimators import lookup
-from lhtree.explain import arguments, model_view
+from lhtree.explain import arguments, boosted_splits, forest_view
+from lhtree.model.link import is_boosted
 from lhtree.model.tree import Tree
 
 
@@ -19,7 +20,7 @@ def split_table(model: Any, *, n_features: int = 5) -> Any:
 
     Parameters
     ----------
-    model : LHTClassifier or LHForestClassifier
+    model : classifier or regressor of this package
         A fitted model.
     n_features : int, default=5
         How many features to name per split, the largest weights first.
@@ -27,14 +28,23 @@ def split_table(model: Any, *, n_features: int = 5) -> Any:
     Returns
     -------
     pandas.DataFrame or dict of str to ndarray
-        A frame if pandas is installed, otherwise its columns: ``tree`` (position in
-        ``trees_``), ``estimator``, ``positive_class`` (label of the class that the tree
-        separates from all others), ``node``, ``depth``, ``n_samples`` and ``weight_sum``
-        (training rows and their weights), ``value`` (fraction of positive rows among them,
-        after shrinkage), ``threshold_kind`` (what chose the threshold: N1 to N4 for a pure
-        side, e for the middle, gini), ``threshold``, ``threshold_raw``, and for
+        A frame if pandas is installed, otherwise its columns. Of trees and forests: ``tree``
+        (position in ``trees_``), ``estimator``, ``positive_class`` (label of the class that
+        the tree separates from all others), ``node``, ``depth``, ``n_samples`` and
+        ``weight_sum`` (training rows and their weights), ``value`` (fraction of positive rows
+        among them, after shrinkage), ``threshold_kind`` (what chose the threshold: N1 to N4
+        for a pure side, e for the middle, gini), ``threshold``, ``threshold_raw``, and for
         k = 1 to `n_features` ``feature_k``, ``weight_k`` and ``raw_weight_k``. A split with
         fewer features has None and NaN in the columns that it does not fill.
+
+        Of boosted models: ``tree``, ``node``, ``depth``, ``fraction`` (of the tree's training
+        rows, by weight), ``value`` (what the leaves below add to the raw score, on average;
+        with several scores ``value_`` and the class, or the position, of each), ``kind``
+        ("number", "category" or "hyperplane"), ``condition`` (in words: rows that fulfil it
+        go left), ``missing`` (the side of missing values, or "fill": in a hyperplane they
+        count as numbers),
+        ``threshold_raw``, ``feature_k`` and ``raw_weight_k``. Categories have neither
+        threshold nor weight. The strongest weight of a hyperplane is 1 or -1.
 
     Notes
     -----
@@ -53,13 +63,15 @@ def split_table(model: Any, *, n_features: int = 5) -> Any:
     >>> table["feature_1"][0], table["threshold_kind"][0]
     ('proline', 'N3')
     """
-    lookup.check_is_forest(model)
+    lookup.check_model(model)
     lookup.check_number("n_features", n_features, 1, np.iinfo(np.int64).max)
+    if is_boosted(model):
+        return to_frame(boosted_splits.tabulate_splits(model, int(n_features)))
     forest = model.forest_
     split = np.flatnonzero(forest.left >= 0)
     tree = np.repeat(np.arange(len(forest)), np.diff(forest.tree_start))[split]
     node = split - forest.tree_start[tree]
-    kind = np.array(model_view.THRESHOLD_KINDS, dtype=object)
+    kind = np.array(forest_view.THRESHOLD_KINDS, dtype=object)
     columns: dict[str, NDArray[Any]] = {
         "tree": tree,
         "estimator": tree // model.voting_.n_trees_per_estimator,
@@ -190,14 +202,15 @@ def split_view(model: Any, tree: int, node: int, X: Any, y: Any) -> SplitView:
     >>> view.threshold_kind, view.pure_side, int(view.is_right.sum()), int(view.is_positive.sum())
     ('N3', 'left', 70, 59)
     """
-    lookup.check_is_forest(model)
+    remedy = "its trees have no positive class; split_table lists their splits"
+    lookup.check_is_forest(model, "split_view", remedy)
     chosen = lookup.look_up_tree(model, tree)
     number = lookup.look_up_split(chosen, node)
     table = model.encode_rows(X)
     labels = arguments.check_labels(model, y, len(table))
     row = np.flatnonzero(_mark_reaching(chosen, number, model.apply(X)[:, chosen.number]))
-    projection = model_view.project(
-        chosen, number, model_view.standardize(model.forest_, table[row])
+    projection = forest_view.project(
+        chosen, number, forest_view.standardize(model.forest_, table[row])
     )
     threshold, extremes = float(chosen.threshold[number]), chosen.extremes[number]
     return SplitView(
@@ -210,7 +223,7 @@ def split_view(model: Any, tree: int, node: int, X: Any, y: Any) -> SplitView:
         is_right=projection >= threshold,
         threshold=threshold,
         extremes=extremes,
-        threshold_kind=model_view.THRESHOLD_KINDS[chosen.threshold_kind[number]],
+        threshold_kind=forest_view.THRESHOLD_KINDS[chosen.threshold_kind[number]],
         pure_side=name_pure_side(threshold, extremes),
         n_samples=int(chosen.n_samples[number]),
         value=float(chosen.value[number]),

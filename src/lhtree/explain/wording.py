@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -166,6 +166,12 @@ def _check_names(argument: str, given: Any, own: Sequence[Any]) -> tuple[str, ..
     return tuple(map(str, given))
 
 
+def name_label(label: object) -> str:
+    """Return the name of a class: "class" is added to a bare number."""
+    is_word = isinstance(label, str) and any(letter.isalpha() for letter in label)
+    return str(label) if is_word else f"class {label}"
+
+
 def describe_node(tree: Tree, node: int, words: Vocabulary) -> LinearSum:
     """Return the projection of a split, or the membership of a leaf before clipping.
 
@@ -268,6 +274,14 @@ def format_term(term: Term, decimals: int, *, is_first: bool) -> str:
     size = format_number(abs(term.weight), decimals)
     word = term.feature if abs(term.weight) == 1 else f"{size}*{term.feature}"
     return f"{sign}{word}" if is_first else f"{sign} {word}"
+
+
+def choose_decimals(values: Iterable[float], n_digits: int = 4, *, most: int = 12) -> int:
+    """Return how many decimals show this many digits of the largest value."""
+    largest = max((abs(value) for value in values if math.isfinite(value)), default=0.0)
+    if largest == 0:
+        return n_digits - 1
+    return min(max(n_digits - 1 - math.floor(math.log10(largest)), 0), most)
 
 
 def check_decimals(decimals: Any) -> int:

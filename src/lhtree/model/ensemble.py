@@ -229,6 +229,26 @@ class Ensemble:
         """Return integer scores as real numbers."""
         return np.ldexp(score.astype(np.float64) + self.origin, -self.power)
 
+    def divide(self, X: NDArray[Any], *, n_threads: int = 1) -> Ints:
+        """Return what each column adds to the scores of rows, as integers.
+
+        :func:`lhtree.explain.explain_rows` has the definition. With the mean values of the
+        roots (`root_value`) and the base they add up to the scores, without a rest.
+
+        Returns
+        -------
+        ndarray of int64, shape (n_rows, n_outputs, n_columns)
+            In steps of ``2**-power``.
+        """
+        prepared = self._prepared  # type: ignore[attr-defined]
+        return _core.divide_scores(X, self, self.columns, prepared, self.node_value, n_threads)
+
+    @property
+    def root_value(self) -> Ints:
+        """Sum of the mean values of all trees, as integers, one per output."""
+        total: Ints = self.node_value[self.tree_start[:-1]].sum(axis=0)
+        return total
+
     def apply(self, X: Any, *, n_threads: int = 1) -> Ints:
         """Return the leaf that each row reaches in each tree."""
         if isinstance(X, csr_array):

@@ -135,3 +135,59 @@ def average_leaves(ensemble: Ensemble) -> Ints:
         step = (value[left + 1] - value[left]) * fraction[:, np.newaxis]
         value[node] = value[left] + np.floor(step + 0.5).astype(np.int64)
     return value
+
+
+def list_terms(ensemble: Ensemble, node: Ints) -> tuple[Ints, Ints, Ints]:
+    """Return the terms of some splits: position in `node`, column and integer weight of each.
+
+    A split by a single column has one term, of weight one.
+    """
+    is_plane = ensemble.index.kind[node] == HYPERPLANE
+    of_planes, n_terms = _locate_terms(ensemble, node[is_plane])
+    size = np.ones(len(node), dtype=np.int64)
+    size[is_plane] = n_terms
+    row = np.repeat(np.arange(len(node)), size)
+    column = ensemble.column[node][row].astype(np.int64)
+    coefficient = np.ones(len(row), dtype=np.int64)
+    column[is_plane[row]] = ensemble.feature[of_planes]
+    coefficient[is_plane[row]] = ensemble.coefficient[of_planes]
+    return row, column, coefficient
+
+
+def list_fills(ensemble: Ensemble, node: Ints) -> Ints:
+    """Return what a missing value counts as on the grid, in the terms of some hyperplanes."""
+    term, _ = _locate_terms(ensemble, node)
+    return ensemble.fill[term].astype(np.int64)
+
+
+def _locate_terms(ensemble: Ensemble, node: Ints) -> tuple[Ints, Ints]:
+    """Return the positions of the terms of some hyperplanes, and how many each has."""
+    position = ensemble.index.position[node]
+    start = ensemble.term_start[position]
+    size = ensemble.term_start[position + 1] - start
+    term = np.arange(size.sum()) - np.repeat(np.cumsum(size) - size - start, size)
+    return term, size
+
+
+def sum_changes(ensemble: Ensemble) -> Floats:
+    """Return how much the splits by each column change each score: one row per output.
+
+    A split counts the mean change from its value to those of its children, without signs,
+    over the rows of its tree; a hyperplane's is divided by its integer weights.
+    """
+    root = np.repeat(ensemble.tree_start[:-1], np.diff(ensemble.tree_start))
+    node = np.flatnonzero(ensemble.left >= 0)
+    change = np.zeros((len(node), ensemble.n_outputs))
+    for side in (0, 1):
+        child = root[node] + ensemble.left[node] + side
+        fraction = ensemble.weight[child] / ensemble.weight[root[node]]
+        step = np.abs(ensemble.node_value[child] - ensemble.node_value[node])
+        change += step * fraction[:, np.newaxis]
+    row, column, coefficient = list_terms(ensemble, node)
+    size = np.abs(coefficient).astype(np.float64)
+    size /= np.bincount(row, size, len(node))[row]
+    total = [
+        np.bincount(column, of_split[row] * size, ensemble.n_features) for of_split in change.T
+    ]
+    changes: Floats = np.ldexp(np.array(total), -ensemble.power)
+    return changes

@@ -42,6 +42,13 @@ class Link:
         """Whether the model predicts classes."""
         return self.classes is not None
 
+    @property
+    def score_word(self) -> str:
+        """What a score is, in one or two words."""
+        if self.classes is None:
+            return "log of the prediction" if self.name == LOG else "prediction"
+        return "log-odds" if self.name == LOGIT else "score"
+
     def name_score(self, output: int = 0) -> str:
         """Return in words what a score is."""
         if self.levels:

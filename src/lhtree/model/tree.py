@@ -49,6 +49,11 @@ class Tree:
         return slice(*self.forest.tree_start[self.number : self.number + 2])
 
     @property
+    def first_node(self) -> int:
+        """Position of the root among the nodes of all trees."""
+        return int(self._nodes.start)
+
+    @property
     def positive_class(self) -> int:
         """Class that the tree separates from all others, as an index into ``classes_``."""
         return int(self.forest.positive_class[self.number])

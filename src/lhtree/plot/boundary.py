@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 from matplotlib.colors import ListedColormap
+from numpy.typing import NDArray
 
 from lhtree.arrays import Floats
 from lhtree.estimators import lookup
 from lhtree.explain import arguments, model_view
-from lhtree.model.tree import Tree
+from lhtree.explain.model_view import ModelView
 from lhtree.plot.canvas import (
     INK,
     MARKERS,
@@ -25,6 +27,9 @@ from lhtree.plot.canvas import (
     show_legend,
 )
 
+# How pictures of pixels are drawn.
+PIXELS: dict[str, Any] = {"origin": "lower", "aspect": "auto", "interpolation": "nearest"}
+
 
 def plot_boundary(
     model: Any,
@@ -35,19 +40,21 @@ def plot_boundary(
     resolution: int = 200,
     ax: Axes | None = None,
 ) -> Axes:
-    """Show the regions of the classes for two features, and the hyperplanes behind them.
+    """Show what a model predicts for two features, and the hyperplanes behind it.
+
+    Classes have regions; predicted numbers are shades.
 
     Parameters
     ----------
-    model : LHTClassifier or LHForestClassifier
+    model : classifier or regressor of this package
         A model that was fitted on two numeric columns.
     X : array-like of shape (n_rows, 2)
         Rows to draw as points; they set the limits of the picture.
     y : array-like of shape (n_rows,)
-        Their classes.
+        Their classes, or numbers.
     estimator : int, default=0
-        Whose hyperplanes to draw, in a forest. Each is drawn where it splits: within
-        the region that reaches its node.
+        Whose hyperplanes to draw, in a forest; of boosted models, those of one tree.
+        Each is drawn where it splits: within the region that reaches its node.
     resolution : int, default=200
         Number of points per axis at which the model predicts.
     ax : matplotlib.axes.Axes, optional
@@ -69,27 +76,44 @@ def plot_boundary(
     >>> ax.get_xlabel(), ax.get_ylabel()
     ('alcohol', 'flavanoids')
     """
-    lookup.check_is_forest(model)
-    if model.forest_.n_features != 2 or model.n_features_in_ != 2:
+    view = model_view.view_model(model)
+    if len(view.is_number) != 2 or model.n_features_in_ != 2 or not view.is_number.all():
         raise ValueError(
             "plot_boundary needs a model of two numeric columns, but this one has "
-            f"{model.forest_.n_features}; fit a model on two columns of X."
+            f"{np.count_nonzero(view.is_number)}; fit a model on two columns of X."
         )
-    n_per_estimator = model.voting_.n_trees_per_estimator
-    estimator = lookup.check_number(
-        "estimator", estimator, 0, len(model.forest_) // n_per_estimator - 1
-    )
+    estimator = lookup.check_number("estimator", estimator, 0, max(view.n_estimators - 1, 0))
+    trees = view.list_trees(estimator) if view.n_estimators else []
     table = model.encode_rows(X)
-    labels = arguments.check_labels(model, y, len(table))
+    targets = arguments.check_targets(model, y, len(table))
+    resolution = check_count("resolution", resolution)
     ax = get_axes(ax)
     low, high = _compute_limits(table)
-    colors = [PALETTE[k % len(PALETTE)] for k in range(len(model.classes_))]
-    _draw_regions(ax, model, low, high, check_count("resolution", resolution), colors)
-    for k in range(n_per_estimator):
-        tree = model.forest_[estimator * n_per_estimator + k]
-        color = INK if n_per_estimator == 1 else colors[tree.positive_class]
-        _draw_segments(ax, tree, low, high, color)
-    for k, label in enumerate(model.classes_):
+    names = model.column_names_
+    ax.set_xlabel(shorten(names[0], 50), **PLAIN)
+    ax.set_ylabel(shorten(names[1], 50), **PLAIN)
+    if view.classes is None:
+        shown = _predict_pixels(low, high, resolution, view.predict_number)
+        _draw_numbers(ax, shown, table, targets, (low, high))
+        colors = [INK]
+    else:
+        colors = [PALETTE[k % len(PALETTE)] for k in range(len(view.classes))]
+        _draw_regions(ax, view, low, high, resolution, colors)
+    for tree in trees:
+        is_single = len(trees) == 1
+        _draw_segments(
+            ax, view, tree, (low, high), INK if is_single else colors[tree.positive_class]
+        )
+    if view.classes is not None:
+        _draw_points(ax, view.classes, table, targets, colors)
+    ax.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]))
+    return ax
+
+
+def _draw_points(
+    ax: Axes, classes: NDArray[Any], table: Floats, labels: NDArray[Any], colors: list[str]
+) -> None:
+    for k, label in enumerate(classes):
         ax.plot(
             *table[labels == label].T,
             linestyle="none",
@@ -100,12 +124,20 @@ def plot_boundary(
             markeredgewidth=0.6,
             label=name_class(label),
         )
-    names = model.column_names_
-    ax.set_xlabel(shorten(names[0], 50), **PLAIN)
-    ax.set_ylabel(shorten(names[1], 50), **PLAIN)
-    ax.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]))
-    show_legend(ax, frameon=True, ncols=1 + len(model.classes_) // 8)
-    return ax
+    show_legend(ax, frameon=True, ncols=1 + len(classes) // 8)
+
+
+def _draw_numbers(
+    ax: Axes, shown: Floats, table: Floats, targets: Floats, limits: tuple[Floats, Floats]
+) -> None:
+    """Shade the picture by the predicted numbers, and the points by the true ones."""
+    low, high = limits
+    least, most = min(shown.min(), targets.min()), max(shown.max(), targets.max())
+    shades: dict[str, Any] = {"cmap": "viridis", "vmin": least, "vmax": most}
+    picture = ax.imshow(shown, extent=(low[0], high[0], low[1], high[1]), **PIXELS, **shades)
+    across, up = table.T
+    ax.scatter(across, up, c=targets, edgecolors="white", linewidths=0.6, s=22, zorder=3, **shades)
+    ax.figure.colorbar(picture, ax=ax, label="predicted; points: true")
 
 
 def _compute_limits(table: Floats) -> tuple[Floats, Floats]:
@@ -114,50 +146,53 @@ def _compute_limits(table: Floats) -> tuple[Floats, Floats]:
     return low - margin, high + margin
 
 
-def _draw_regions(
-    ax: Axes, model: Any, low: Floats, high: Floats, resolution: int, colors: list[str]
-) -> None:
-    """Colour the picture by the predicted class."""
-    # The middles of the pixels are predicted, so that no pixel lies on the border.
+def _predict_pixels(
+    low: Floats, high: Floats, resolution: int, predict: Callable[[Floats], Any]
+) -> Any:
+    """Return predictions for the middles of the pixels, so that none lies on a border."""
     across, up = (
         low[j] + (high[j] - low[j]) * (np.arange(resolution) + 0.5) / resolution for j in range(2)
     )
     grid = np.stack(np.meshgrid(across, up), axis=-1).reshape(-1, 2)
-    predicted = model_view.predict_encoded(model, grid)
+    return predict(grid).reshape(resolution, resolution)
+
+
+def _draw_regions(
+    ax: Axes, view: ModelView, low: Floats, high: Floats, resolution: int, colors: list[str]
+) -> None:
+    """Colour the picture by the predicted class."""
     ax.imshow(
-        predicted.reshape(resolution, resolution),
+        _predict_pixels(low, high, resolution, view.predict_encoded),
         extent=(low[0], high[0], low[1], high[1]),
-        origin="lower",
-        aspect="auto",
-        interpolation="nearest",
         cmap=ListedColormap(colors),
         vmin=-0.5,
         vmax=len(colors) - 0.5,
         alpha=0.3,
+        **PIXELS,
     )
 
 
-def _draw_segments(ax: Axes, tree: Tree, low: Floats, high: Floats, color: str) -> None:
+def _draw_segments(
+    ax: Axes, view: ModelView, tree: Any, limits: tuple[Floats, Floats], color: str
+) -> None:
     """Draw the hyperplanes of a tree, each within the region of its node."""
-    segments = compute_segments(tree, low, high)
+    segments = compute_segments(view, tree, *limits)
     ax.add_collection(LineCollection(segments, colors=color, linewidths=1.1), autolim=False)
 
 
-def compute_segments(tree: Tree, low: Floats, high: Floats) -> list[Floats]:
+def compute_segments(view: ModelView, tree: Any, low: Floats, high: Floats) -> list[Floats]:
     """Return the segment of every split that lies within the limits, in raw units."""
-    forest = tree.forest
     corner = np.array([[0, 0], [1, 0], [1, 1], [0, 1]])
     regions = {0: low + corner * (high - low)}
+    split = np.flatnonzero(tree.left >= 0)
+    origin = view.standardize(np.zeros((1, 2)))[0]
+    slopes, values = view.compute_functions(split + tree.first_node, origin)
     segments = []
-    for node in range(tree.n_nodes):
+    for node, slope, value in zip(split.tolist(), slopes, values, strict=True):
         region = regions.pop(node, None)
-        if region is None or tree.left[node] < 0:
+        if region is None:
             continue
-        feature, weight, *_ = tree.terms(node)
-        hyperplane = np.zeros(2)
-        hyperplane[feature] = weight
-        z = (region - forest.column_mean) / forest.column_std
-        score = z @ hyperplane - tree.threshold[node]
+        score = (view.standardize(region) - origin) @ slope + value
         left, right, segment = _cut(region, score)
         if segment is not None:
             segments.append(segment)

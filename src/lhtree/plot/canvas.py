@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.legend import Legend
 
 from lhtree.estimators import lookup
+from lhtree.explain import wording
 
 # Okabe and Ito's colours: distinct for colour-blind readers, and by lightness in print.
 POSITIVE = "#0072B2"
@@ -54,13 +56,23 @@ def shorten(name: object, length: int = 28) -> str:
 
 def name_class(label: object, length: int = 28) -> str:
     """Return the name of a class: "class" is added to a bare number."""
-    is_word = isinstance(label, str) and any(letter.isalpha() for letter in label)
-    return shorten(label, length) if is_word else f"class {shorten(label, length)}"
+    return shorten(wording.name_label(label), length)
 
 
-def format_change(value: float) -> str:
-    """Return a signed number with three decimals."""
-    return f"{value:+.3f}".replace("-", "\N{MINUS SIGN}")
+def choose_decimals(values: Sequence[float]) -> int:
+    """Return how many decimals show four digits of the largest value, and three of votes."""
+    decimals = wording.choose_decimals(values)
+    return 3 if decimals == 4 else decimals
+
+
+def format_plain(value: float, decimals: int) -> str:
+    """Return a number with its decimals."""
+    return f"{value:,.{decimals}f}".replace("-", "\N{MINUS SIGN}")
+
+
+def format_change(value: float, decimals: int) -> str:
+    """Return a signed number with its decimals."""
+    return f"{value:+,.{decimals}f}".replace("-", "\N{MINUS SIGN}")
 
 
 def show_legend(ax: Axes, **options: Any) -> Legend:

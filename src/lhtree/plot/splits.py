@@ -10,6 +10,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
+from lhtree.estimators import lookup
 from lhtree.explain import SplitView, split_view
 from lhtree.explain.histogram import count_projections
 from lhtree.plot.canvas import (
@@ -73,6 +74,8 @@ def plot_split(
     >>> ax.get_title()
     'Tree 0, split 0: class 0 against all other classes'
     """
+    remedy = "its trees have no positive class; split_table lists their splits"
+    lookup.check_is_forest(model, "plot_split", remedy)
     view = split_view(model, tree, node, X, y)
     ax = get_axes(ax)
     n_bins = int(np.clip(np.sqrt(len(view.projection)) * 2, 10, 40))

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.patches import Patch, Rectangle
+from numpy.typing import NDArray
 
 from lhtree.arrays import Floats, Ints
 from lhtree.estimators import lookup
-from lhtree.model.tree import Tree
+from lhtree.explain import model_view
+from lhtree.explain.model_view import ModelView
 from lhtree.plot.canvas import (
     DOWN,
     FAINT,
@@ -19,7 +21,6 @@ from lhtree.plot.canvas import (
     UP,
     check_count,
     get_axes,
-    name_class,
     shorten,
     show_legend,
 )
@@ -38,25 +39,29 @@ def plot_weights(
     n_splits: int | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Show the weights of the features in each split: a panel per class, a column per split.
+    """Show the weights of the features in each split: a panel per tree, a column per split.
+
+    Trees and forests have a tree for each class; a boosted tree is drawn alone, and its
+    splits by single columns have one bar.
 
     Where a bar points right, larger values of the feature raise a row's projection; where
     it points left, they lower it. Rows with a high projection go right.
 
     Parameters
     ----------
-    model : LHTClassifier or LHForestClassifier
+    model : classifier or regressor of this package
         A fitted model.
     class_label : object, default=None
         Label of the class whose panel is drawn; None for the panels of all classes.
-        Of two classes, only the second has trees.
+        Of two classes, only the second has trees. A boosted tree serves all classes.
     estimator : int, default=0
-        Whose trees to draw, in a forest.
+        Whose trees to draw, in a forest; of boosted models, the number of the tree.
     n_features : int, default=20
-        How many features to draw: those with the largest weights in these splits.
+        How many features to draw: of those in these splits, the ones with the
+        largest weights.
     n_splits : int, default=None
         How many splits of a tree to draw, from the root on; the figure says how many it
-        does not show. None draws up to six per class, fewer if there are many classes.
+        does not show. None draws up to six per tree, fewer if there are many classes.
     ax : matplotlib.axes.Axes, optional
         Where to draw; by default in a new figure that fits the panels.
 
@@ -75,55 +80,62 @@ def plot_weights(
     >>> ax.get_yticklabels()[0].get_text()
     'alcohol'
     """
-    trees = _select_trees(model, class_label, estimator)
+    view = model_view.view_model(model)
+    trees = _select_trees(view, class_label, estimator)
     if n_splits is None:
         n_splits = int(np.clip(MOST_COLUMNS // len(trees), 1, 6))
     n_splits = check_count("n_splits", n_splits)
     panels = [np.flatnonzero(tree.left >= 0)[:n_splits] for tree in trees]
-    weight = _collect_weights(trees, panels)
+    weight = _collect_weights(view, trees, panels)
     shown = _choose_features(weight, check_count("n_features", n_features))
     width = sum(max(len(panel), 1) for panel in panels) + GAP * (len(panels) - 1)
     ax = get_axes(ax, (2.8 + 0.85 * max(width, 3), 1.7 + 0.27 * max(len(shown), 3)))
     position = 0.0
+    is_set = np.array([bool(names) for names in view.codes] or [False] * len(view.is_number))
     for tree, panel in zip(trees, panels, strict=True):
-        _draw_panel(ax, model, tree, panel, weight[tree.number][:, shown], position)
+        bars = _Bars(weight[tree.number][:, shown], is_set[shown])
+        _draw_panel(ax, view.name_tree(tree), panel, bars, position)
         position += max(len(panel), 1) + GAP
     names = [shorten(model.column_names_[j]) for j in shown]
     ax.set_yticks(range(len(shown)), names, **PLAIN)
     ax.set(xlim=(-GAP / 4, position - 0.75 * GAP), ylim=(len(shown) - 0.4, -2.6))
     ax.tick_params(length=0)
     ax.spines[:].set_visible(False)
-    _finish(ax, trees, panels, len(shown), model.forest_.n_features)
+    n_hidden = sum(
+        int(np.count_nonzero(tree.left >= 0)) - len(panel)
+        for tree, panel in zip(trees, panels, strict=True)
+    )
+    _finish(ax, n_hidden, len(view.is_number) - len(shown), has_sets=bool(is_set[shown].any()))
     return ax
 
 
-def _select_trees(model: Any, class_label: Any, estimator: int) -> list[Tree]:
+def _select_trees(view: ModelView, class_label: Any, estimator: int) -> list[Any]:
     """Return the trees of an estimator, of all classes or of one."""
-    lookup.check_is_forest(model)
-    n_per_estimator = model.voting_.n_trees_per_estimator
-    n_estimators = len(model.forest_) // n_per_estimator
-    first = lookup.check_number("estimator", estimator, 0, n_estimators - 1) * n_per_estimator
-    trees = [model.forest_[first + k] for k in range(n_per_estimator)]
+    last = view.n_estimators - 1
+    trees = view.list_trees(lookup.check_number("estimator", estimator, 0, last))
     if class_label is None:
         return trees
-    k = lookup.look_up_class(model, class_label)
+    remedy = "its trees serve all classes, so leave class_label out"
+    lookup.check_is_forest(view.model, "class_label", remedy)
+    k = lookup.look_up_class(view.model, class_label)
     chosen = [tree for tree in trees if tree.positive_class == k]
     if not chosen:
         raise ValueError(
             f"class_label={class_label!r} has no tree: of two classes only the second has one; "
-            f"give class_label={model.classes_[1]!r}."
+            f"give class_label={view.model.classes_[1]!r}."
         )
     return chosen
 
 
-def _collect_weights(trees: list[Tree], panels: list[Ints]) -> dict[int, Floats]:
+def _collect_weights(view: ModelView, trees: list[Any], panels: list[Ints]) -> dict[int, Floats]:
     """Return for each tree the weights of its splits, one row per split."""
     collected = {}
     for tree, panel in zip(trees, panels, strict=True):
-        weight = np.zeros((len(panel), tree.forest.n_features))
-        for row, node in zip(weight, panel, strict=True):
-            feature, value, *_ = tree.terms(node)
-            row[feature] = value
+        terms = view.list_terms(tree)
+        weight = np.zeros((len(panel), len(view.is_number)))
+        is_shown = terms.row < len(panel)
+        row, value = terms.row[is_shown], terms.weight[is_shown]
+        weight[row, terms.column[is_shown]] = value
         collected[tree.number] = weight
     return collected
 
@@ -131,26 +143,36 @@ def _collect_weights(trees: list[Tree], panels: list[Ints]) -> dict[int, Floats]
 def _choose_features(weight: dict[int, Floats], n_features: int) -> Ints:
     """Return the columns with the largest weights in any split, in their own order."""
     largest = np.abs(np.concatenate(list(weight.values()))).max(axis=0, initial=0)
-    order = np.argsort(-largest, kind="stable")[:n_features]
-    return np.sort(order)
+    order = np.argsort(-largest, kind="stable")
+    n_used = np.count_nonzero(largest) or len(largest)
+    return np.sort(order[: min(n_features, n_used)])
 
 
-def _draw_panel(
-    ax: Axes, model: Any, tree: Tree, panel: Ints, weight: Floats, position: float
-) -> None:
-    n_shown = weight.shape[1]
+class _Bars(NamedTuple):
+    """The bars of a panel."""
+
+    weight: Floats  # one row per split
+    is_set: NDArray[np.bool_]  # which columns are split by sets of categories, without a sign
+
+    def choose_colors(self, row: Floats) -> list[str]:
+        """Return the colours of the bars of a split."""
+        signs = np.where(row >= 0, UP, DOWN)
+        return list(np.where(self.is_set, FAINT, signs))
+
+
+def _draw_panel(ax: Axes, name: str, panel: Ints, bars: _Bars, position: float) -> None:
+    n_shown = len(bars.is_set)
     width = max(len(panel), 1)
     ax.add_patch(
         Rectangle(
             (position, -0.6), width, n_shown + 0.2, facecolor="#F2F2F2", edgecolor="none", zorder=0
         )
     )
-    name = name_class(model.classes_[tree.positive_class], max(9, 11 * width))
     title: dict[str, Any] = {"ha": "center", "va": "bottom", "color": INK, **PLAIN}
-    ax.text(position + width / 2, -1.7, name, weight="bold", **title)
+    ax.text(position + width / 2, -1.7, shorten(name, max(9, 11 * width)), weight="bold", **title)
     if not len(panel):
         ax.text(position + 0.5, n_shown / 2, "no\nsplit", ha="center", va="center", color=FAINT)
-    for i, (node, row) in enumerate(zip(panel, weight, strict=True)):
+    for i, (node, row) in enumerate(zip(panel, bars.weight, strict=True)):
         middle = position + i + 0.5
         ax.text(middle, -0.75, f"split {node}", fontsize="small", **title)
         ax.plot([middle, middle], [-0.6, n_shown - 0.4], color=FAINT, linewidth=0.7, zorder=1)
@@ -160,25 +182,19 @@ def _draw_panel(
             BAR * row / largest,
             left=middle,
             height=0.7,
-            color=np.where(row >= 0, UP, DOWN),
+            color=bars.choose_colors(row),
             zorder=2,
         )
 
 
-def _finish(
-    ax: Axes, trees: list[Tree], panels: list[Ints], n_shown: int, n_features: int
-) -> None:
-    """Explain the bars, and say what is not shown."""
+def _finish(ax: Axes, n_splits: int, n_features: int, *, has_sets: bool) -> None:
+    """Explain the bars, and say how much is not shown."""
     ax.set_xticks([])
     notes = []
-    n_hidden = sum(
-        int(np.count_nonzero(tree.left >= 0)) - len(panel)
-        for tree, panel in zip(trees, panels, strict=True)
-    )
-    if n_hidden:
-        notes.append(f"{n_hidden:,} further splits are not shown.")
-    if n_shown < n_features:
-        notes.append(f"{n_features - n_shown:,} features with smaller weights are not shown.")
+    if n_splits:
+        notes.append(f"{n_splits:,} further splits are not shown.")
+    if n_features:
+        notes.append(f"{n_features:,} features with smaller weights are not shown.")
     scale = "Weights for standardised columns,\nthe largest of each split at full length."
     ax.set_xlabel(
         "\n".join([scale, " ".join(notes)]).strip(), fontsize="small", color=INK, labelpad=24
@@ -187,4 +203,7 @@ def _finish(
         Patch(color=DOWN, label="lowers the projection"),
         Patch(color=UP, label="raises the projection"),
     ]
-    show_legend(ax, handles=marks, ncols=2, loc="upper center", bbox_to_anchor=(0.5, 0.0))
+    if has_sets:
+        marks.append(Patch(color=FAINT, label="a set of categories"))
+    n_columns = len(marks)
+    show_legend(ax, handles=marks, ncols=n_columns, loc="upper center", bbox_to_anchor=(0.5, 0.0))

@@ -20,6 +20,11 @@ class Predictions:
     predicted: Ints  # by `predict`: calibration may make the largest probabilities equal
     probability: Floats  # (n_rows, n_classes)
 
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return len(self.y_encoded)
+
 
 @dataclass(frozen=True, eq=False)
 class Metrics:

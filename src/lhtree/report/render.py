@@ -16,7 +16,7 @@ except ImportError as error:
     message = "lhtree.report needs Jinja2: pip install 'lhtree[report]'."
     raise ImportError(message, name="jinja2") from error
 
-SCRIPTS = ("dom.js", "charts.js", "tree.js", "why.js", "main.js")
+SCRIPTS = ("dom.js", "charts.js", "voting.js", "boosted.js", "tree.js", "why.js", "main.js")
 
 
 def render(context: dict[str, Any], data: dict[str, Any]) -> str:
@@ -38,6 +38,7 @@ def render(context: dict[str, Any], data: dict[str, Any]) -> str:
     environment.filters["soft"] = _soften
     environment.filters["percent"] = _format_percent
     environment.filters["decimal"] = _format_decimal
+    environment.filters["short"] = _format_short
     page = environment.get_template("report.html").render(
         **context,
         data=data,
@@ -73,3 +74,12 @@ def _format_percent(value: float) -> str:
 
 def _format_decimal(value: float, n_digits: int = 3) -> str:
     return "none" if math.isnan(value) else f"{value:.{n_digits}f}"
+
+
+def _format_short(value: float) -> str:
+    """Return a number with about four digits."""
+    if not math.isfinite(value):
+        return "none"
+    size = abs(value)
+    text = f"{value:,.0f}" if 1e4 <= size < 1e7 else f"{value:.4g}"
+    return text.replace("-", "\N{MINUS SIGN}")

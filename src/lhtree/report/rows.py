@@ -14,13 +14,16 @@ from lhtree.estimators import lookup
 from lhtree.explain import Explanation, explain_rows, model_view, nearest_counterfactual
 from lhtree.explain.counterfactuals import can_be_proven
 from lhtree.explain.row_text import describe_values
+from lhtree.model.link import is_boosted
 from lhtree.report.metrics import Predictions
+from lhtree.report.numbers import NumberPredictions
+from lhtree.report.trees import cut_digits
 
 N_TERMS = 10  # contributions per row and class, and changes of a counterfactual
-UNIT = 10_000  # contributions are whole multiples of 1 / UNIT, so that they add up in print
 N_STARTS = 8  # near rows of other classes, from which the search for a counterfactual starts
 MAX_STATES = 2_000  # polytopes visited per row to prove a counterfactual
 N_EVALUATIONS = 400_000  # trees evaluated per row where nothing is proven
+N_BOOSTED_EVALUATIONS = 50_000  # the same of boosted models, whose trees are many
 
 
 def choose_rows(y_encoded: Ints, predicted: Ints, max_rows: int) -> Ints:
@@ -40,46 +43,57 @@ def _spread(position: Ints, n: int) -> Ints:
 
 
 def describe_rows(
-    model: Any, X: Any, predictions: Predictions, number: Ints
+    model: Any, X: Any, predictions: Predictions | NumberPredictions, number: Ints, digits: int
 ) -> list[dict[str, Any]]:
     """Return the chosen rows with contributions and counterfactuals.
 
     Parameters
     ----------
-    model : classifier
+    model : classifier or regressor
         A fitted model.
     X : array-like
         All rows.
-    predictions : Predictions
-        True and predicted classes of all rows.
+    predictions : Predictions or NumberPredictions
+        What is true and predicted of all rows.
     number : ndarray of int
         Positions of the rows to describe.
+    digits : int
+        Decimals of contributions, which are whole multiples of ``10**-digits``, so that they
+        add up in print.
     """
     explanation = explain_rows(model, take_filled(X, number))
     total = explanation.by_feature()
-    starts = _choose_starts(model, np.asarray(explanation.table), predictions.predicted[number])
+    starts: list[Ints] = []
+    if isinstance(predictions, Predictions):
+        table, predicted = np.asarray(explanation.table), predictions.predicted[number]
+        starts = _choose_starts(model, table, predicted)
     rows = []
     for i, k in enumerate(number):
-        why = [_describe_vote(total, i, label) for label in range(model.n_classes_)]
+        why = [_describe_score(total, i, output, digits) for output in range(len(total.base))]
         named = sorted({feature for each in why for feature in each[1]})
         text = describe_values(explanation, i)
-        rows.append(
-            {
-                "number": int(k),
-                "true": int(predictions.y_encoded[k]),
-                "predicted": int(predictions.predicted[k]),
-                "proba": [round(value, 4) for value in predictions.probability[k].tolist()],
-                "values": {j: f"{total.column_names[j]} = {text[j]}" for j in named},
-                "why": why,
-                "counterfactual": _describe_counterfactual(
-                    model,
-                    take_filled(X, number[i : i + 1]),
-                    take_filled(X, number[starts[i]]),
-                    text,
-                ),
-            }
-        )
+        row = {
+            "number": int(k),
+            **_describe_prediction(predictions, int(k)),
+            "values": {j: f"{total.column_names[j]} = {text[j]}" for j in named},
+            "why": why,
+        }
+        if starts:
+            x, start = take_filled(X, number[i : i + 1]), take_filled(X, number[starts[i]])
+            row["counterfactual"] = _describe_counterfactual(model, x, start, text)
+        rows.append(row)
     return rows
+
+
+def _describe_prediction(predictions: Predictions | NumberPredictions, k: int) -> dict[str, Any]:
+    if isinstance(predictions, NumberPredictions):
+        true, predicted = float(predictions.true[k]), float(predictions.predicted[k])
+        return {"true": cut_digits(true, 7), "predicted": cut_digits(predicted, 7)}
+    return {
+        "true": int(predictions.y_encoded[k]),
+        "predicted": int(predictions.predicted[k]),
+        "proba": [round(value, 4) for value in predictions.probability[k].tolist()],
+    }
 
 
 def take_filled(X: Any, number: Ints) -> Any:
@@ -88,21 +102,22 @@ def take_filled(X: Any, number: Ints) -> Any:
     return rows.toarray() if issparse(rows) else rows
 
 
-def _describe_vote(total: Explanation, row: int, label: int) -> list[Any]:
-    """Return base, features, what they add, number and sum of the others, vote for a class.
+def _describe_score(total: Explanation, row: int, output: int, digits: int) -> list[Any]:
+    """Return base, features, what they add, number and sum of the others, and the score.
 
-    All are whole multiples of 1 / UNIT and add up exactly.
+    All are whole multiples of ``10**-digits`` and add up exactly.
     """
-    contribution = total.contribution[row, label]
+    unit = 10**digits
+    contribution = total.contribution[row, output]
     order = np.argsort(-np.abs(contribution), kind="stable")
-    order = order[np.abs(contribution[order]) >= 0.5 / UNIT]
+    order = order[np.abs(contribution[order]) >= 0.5 / unit]
     shown, others = order[:N_TERMS], order[N_TERMS:]
-    base = round(UNIT * float(total.base[label]))
-    vote = round(UNIT * float(total.vote[row, label]))
+    base = round(unit * float(total.base[output]))
+    score = round(unit * float(total.score[row, output]))
     parts = np.append(contribution[shown], contribution.sum() - contribution[shown].sum())
-    whole = round_to_sum(UNIT * parts, vote - base)
+    whole = round_to_sum(unit * parts, score - base)
     n_other = len(contribution) - len(shown) if whole[-1] or len(others) else 0
-    return [base, shown.tolist(), whole[:-1], n_other, whole[-1], vote]
+    return [base, shown.tolist(), whole[:-1], n_other, whole[-1], score]
 
 
 def round_to_sum(value: Floats, total: int) -> list[int]:
@@ -122,7 +137,7 @@ def round_to_sum(value: Floats, total: int) -> list[int]:
 
 def _choose_starts(model: Any, table: NDArray[Any], predicted: Ints) -> list[Ints]:
     """Return for each row the nearest rows that are predicted as another class."""
-    Z = np.nan_to_num(model_view.standardize(model.forest_, table))
+    Z = np.nan_to_num(model_view.view_model(model).standardize(table))
     square = np.square(Z).sum(axis=1)
     distance = square[:, np.newaxis] - 2 * Z @ Z.T + square
     distance[predicted[:, np.newaxis] == predicted] = np.inf
@@ -131,12 +146,13 @@ def _choose_starts(model: Any, table: NDArray[Any], predicted: Ints) -> list[Int
 
 
 def _describe_counterfactual(model: Any, x: Any, start: Any, text: list[str]) -> dict[str, Any]:
+    n_evaluations = N_BOOSTED_EVALUATIONS if is_boosted(model) else N_EVALUATIONS
     nearest = nearest_counterfactual(
         model,
         x,
         start=start if len(start) else None,
         max_states=MAX_STATES if can_be_proven(model) else 0,
-        n_trials=max(N_EVALUATIONS // len(model.forest_), 200),
+        n_trials=max(n_evaluations // max(len(model.forest_), 1), 200),
     )
     if not nearest.found:
         return {"predicted": None, "message": nearest.message}
@@ -156,7 +172,7 @@ def _describe_counterfactual(model: Any, x: Any, start: Any, text: list[str]) ->
 def _sort_changes(model: Any, change: Floats) -> NDArray[np.int64]:
     """Return the changed features, the largest change in standardised units first."""
     std = np.ones(len(change))
-    std[model.column_source_] = model.forest_.column_std
+    std[model.column_source_] = model_view.view_model(model).column_std
     size = np.abs(np.nan_to_num(change)) / std
     order = np.argsort(-size, kind="stable")
     return order[size[order] > 0]

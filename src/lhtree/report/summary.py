@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from lhtree.arrays import Floats
 from lhtree.data.reading import name_features
 from lhtree.explain import class_importances, interactions, model_view
+from lhtree.model.link import is_boosted, read_link
 from lhtree.report.metrics import Metrics
 
 N_CLASSES = 40  # in the tables of classes
@@ -20,17 +20,29 @@ N_SHADES = 5  # of cells of the confusion matrix
 
 def describe_model(model: Any) -> dict[str, Any]:
     """Return the size and the parameters of the model."""
-    forest = model.forest_
+    trees = model.forest_
     return {
         "kind": type(model).__name__,
-        "n_trees": len(forest),
-        "n_estimators": len(forest) // model.voting_.n_trees_per_estimator,
-        "n_splits": int(np.count_nonzero(forest.left >= 0)),
+        "about": _describe_trees(model),
+        "is_boosted": is_boosted(model),
+        "n_trees": len(trees),
+        "n_splits": int(np.count_nonzero(trees.left >= 0)),
         "n_leaves": model.get_n_leaves(),
         "depth": model.get_depth(),
         "oob": getattr(model, "oob_score_", None),
         "parameters": _list_changed(model),
     }
+
+
+def _describe_trees(model: Any) -> str:
+    """Return in one sentence what the trees do."""
+    if not is_boosted(model):
+        return "Each tree separates one class from all others by hyperplanes in closed form."
+    classes = [str(label) for label in getattr(model, "classes_", ())]
+    if len(classes) == 1:
+        return "There is a single class, so there is nothing to learn."
+    task = read_link(model).describe_task(classes)
+    return f"Each tree {task}; its splits are by single columns and by hyperplanes in closed form."
 
 
 def _list_changed(model: Any) -> list[tuple[str, str]]:
@@ -91,14 +103,12 @@ def describe_confusion(labels: list[str], metrics: Metrics) -> dict[str, Any]:
 def describe_importances(model: Any) -> dict[str, Any]:
     """Return the most important features of all trees and by class, and pairs of columns."""
     importance = model.feature_importances_
-    by_class = model_view.sum_by_feature(
-        class_importances(model), model.column_source_, len(importance)
-    )
     order = np.argsort(-importance, kind="stable")[:N_FEATURES]
     names = name_features(model)
     pairs = interactions(model, n_pairs=N_PAIRS)
     return {
         "n_features": len(importance),
+        "about": _describe_measure(model),
         "rows": [
             {
                 "name": names[j],
@@ -107,7 +117,7 @@ def describe_importances(model: Any) -> dict[str, Any]:
             }
             for j in order
         ],
-        "strongest": _list_strongest(model, by_class, names),
+        "strongest": _list_strongest(model, names),
         "pairs": [
             (str(first), str(second), int(n), float(strength))
             for first, second, n, strength in zip(
@@ -121,10 +131,26 @@ def describe_importances(model: Any) -> dict[str, Any]:
     }
 
 
-def _list_strongest(
-    model: Any, by_class: Floats, names: Sequence[str]
-) -> list[tuple[str, list[tuple[str, float]]]]:
-    """Return the five most important features of each class."""
+def _describe_measure(model: Any) -> str:
+    """Return in one sentence what importances measure."""
+    if is_boosted(model):
+        return (
+            "How much of the lowered loss is due to each feature: the gain of a hyperplane is "
+            "divided by its weights."
+        )
+    return (
+        "How strongly the splits rely on each feature: its fraction of |weight| times standard "
+        "deviation, weighted by the rows that reach a split and averaged over the trees."
+    )
+
+
+def _list_strongest(model: Any, names: Sequence[str]) -> list[tuple[str, list[tuple[str, float]]]]:
+    """Return the five most important features of each class; two classes share their trees."""
+    if len(getattr(model, "classes_", ())) < 3:
+        return []
+    by_class = model_view.sum_by_feature(
+        class_importances(model), model.column_source_, len(names)
+    )
     listed = []
     for k, label in enumerate(model.classes_[:N_CLASSES]):
         order = np.argsort(-by_class[k], kind="stable")[:5]

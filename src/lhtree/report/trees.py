@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lhtree.arrays import Floats
-from lhtree.explain import model_view
+from lhtree.explain import forest_view
 from lhtree.explain.histogram import count_projections
 from lhtree.explain.splits import name_pure_side
 from lhtree.model.tree import Tree
@@ -45,7 +45,7 @@ def describe_tree(
             leaf[here] = node
             splits.append(None)
             continue
-        projection = model_view.project(tree, node, Z[here])
+        projection = forest_view.project(tree, node, Z[here])
         is_right = projection >= tree.threshold[node]
         rows[int(tree.left[node])] = here[~is_right]
         rows[int(tree.left[node]) + 1] = here[is_right]
@@ -75,7 +75,7 @@ def _describe_split(
     return [
         cut_digits(threshold),
         cut_digits(threshold + shift),
-        model_view.THRESHOLD_KINDS[tree.threshold_kind[node]],
+        forest_view.THRESHOLD_KINDS[tree.threshold_kind[node]],
         [cut_digits(value) for value in extremes.tolist()],
         _list_pure_sides(threshold, extremes),
         [

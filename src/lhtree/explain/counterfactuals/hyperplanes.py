@@ -1,4 +1,4 @@
-"""The nodes of a forest as functions of a move."""
+"""The nodes of trees as functions of a move."""
 
 from __future__ import annotations
 
@@ -9,11 +9,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from lhtree.arrays import Floats, Ints
+from lhtree.arrays import Floats
 from lhtree.explain.counterfactuals.polytope import HalfSpace, solve_nearest_point
 from lhtree.explain.counterfactuals.problem import Problem
 from lhtree.explain.counterfactuals.regions import NO_SLOPE, Affine
-from lhtree.explain.model_view import standardize
 from lhtree.model.tree import Tree
 
 
@@ -33,12 +32,13 @@ class Cell(NamedTuple):
 
 
 class Hyperplanes:
-    """Splits, leaves and cells of a forest, as seen from the row of a problem."""
+    """Splits, leaves and cells of trees, as seen from the row of a problem."""
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
         self.forest = problem.model.forest_
-        self.z = standardize(self.forest, problem.row[np.newaxis])[0]
+        self.view = problem.view
+        self.z = self.view.standardize(problem.row[np.newaxis])[0]
         self.limits = list(self._limit_moves())
         self.parent = self.forest.compute_parents()
         self.functions: dict[tuple[int, int], Affine] = {}
@@ -82,7 +82,8 @@ class Hyperplanes:
             children.append(child)
             child = self.parent[child]
         passed = np.concatenate([child, *children])
-        slope, value = self._compute_functions(self.parent[passed])
+        slope, value = self.view.compute_functions(self.parent[passed], self.z)
+        slope = slope[:, self.problem.free]
         side = np.where(self._is_right[passed], 1.0, -1.0)
         slope, value = side * slope.T, side * value
         length = np.linalg.norm(slope, axis=0)
@@ -92,26 +93,6 @@ class Hyperplanes:
         limit = np.array([space.normal for space in self.limits]).reshape(-1, len(move))
         limit_offset = np.array([space.offset for space in self.limits])
         return Cell(normal, offset[is_near], limit, limit_offset)
-
-    def _compute_functions(self, node: Ints) -> tuple[Floats, Floats]:
-        """Return slopes and values of the functions of some splits, counted over the forest."""
-        forest, start = self.forest, self.forest.start
-        size = start[node + 1] - start[node]
-        row = np.repeat(np.arange(len(node)), size)
-        term = np.arange(len(row)) - np.repeat(np.cumsum(size) - size, size) + start[node][row]
-        column = self._column[term]
-        weight, center = forest.weight[term], forest.center[term]
-        slope = np.zeros((len(node), forest.n_features))
-        slope[row, column] = weight
-        filled = np.where(np.isnan(self.z[column]), center, self.z[column])
-        value = np.bincount(row, weight * filled, len(node)) - forest.threshold[node]
-        return slope[:, self.problem.free], value
-
-    @cached_property
-    def _column(self) -> Ints:
-        """Column of every term of the forest."""
-        columns: Ints = self.forest.list_columns().astype(np.int64)
-        return columns
 
     @cached_property
     def _is_right(self) -> NDArray[np.bool_]:

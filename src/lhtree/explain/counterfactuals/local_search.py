@@ -1,9 +1,9 @@
 """A search for short moves where there are too many cells to visit them all.
 
-It finds good counterfactuals of forests and proves nothing. Line searches in many
-directions give candidates: moves that reach a desired class. From each of the shortest,
-the search goes to the nearest point of its cell, then crosses the hyperplanes that hold it
-there to cells nearer to the row.
+It finds good counterfactuals of forests and boosted models, and proves nothing. Line
+searches in many directions give candidates: moves that reach a desired class. From each of
+the shortest, the search goes to the nearest point of its cell, then crosses the hyperplanes
+that hold it there to cells nearer to the row.
 """
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ N_STARTS = 6  # candidates from which a descent starts
 N_BISECTIONS = 12
 PATIENCE = 3  # rounds without a shorter move
 BATCH_SIZE = 256  # moves predicted at once
-MARGIN = 1e-7  # how far inside a cell a move lies
 CELL_COST = 128  # rows that could be predicted in the time that one nearest point takes
 MAX_CROSSINGS = 8  # cells in which a descent goes on, of those that keep a desired class
 
@@ -39,10 +38,12 @@ class LocalSearch:
     best: Floats | None = None
     length: float = np.inf  # of the best move
     rng: np.random.Generator = field(init=False)
+    margin: float = field(init=False)
 
     def __post_init__(self) -> None:
         self.rng = np.random.default_rng(self.seed)
         self.hyperplanes = Hyperplanes(self.problem)
+        self.margin = self.problem.view.margin  # how far inside a cell a move lies
 
     def run(self, moves: Floats, directions: Floats) -> Floats | None:
         """Return the shortest move found, given moves and directions to start with."""
@@ -137,7 +138,7 @@ class LocalSearch:
         """Return the shortest move to the cell of a move; None if it loses the desired class."""
         self.budget -= CELL_COST
         try:
-            nearest = self.hyperplanes.locate_cell(move).compute_nearest_move(MARGIN)
+            nearest = self.hyperplanes.locate_cell(move).compute_nearest_move(self.margin)
         except NumericalFailure:
             return None
         if nearest is None:
@@ -154,8 +155,8 @@ class LocalSearch:
         cell = self.hyperplanes.locate_cell(move)
         gap = cell.normal @ move - cell.offset
         # Only those that keep the move from getting shorter.
-        holds = (gap < 10 * MARGIN) & (cell.normal @ move > 0)
-        steps = move - (gap[holds] + 10 * MARGIN)[:, np.newaxis] * cell.normal[holds]
+        holds = (gap < 10 * self.margin) & (cell.normal @ move > 0)
+        steps = move - (gap[holds] + 10 * self.margin)[:, np.newaxis] * cell.normal[holds]
         steps = self.problem.make_feasible(steps)
         kept: Floats = steps[self._select_reaching(steps)][:MAX_CROSSINGS]
         return kept

@@ -86,14 +86,15 @@ def nearest_counterfactual(
     """Return the smallest change of a row that makes the model predict another class.
 
     The size of a change is its Euclidean length in standardised units, those in which the
-    trees compare. With one tree per class the result is proven: the search visits the
-    polytopes in which the votes are linear in the order of their distance. For forests,
+    trees compare (for boosted models, the powers of two next to the standard deviations).
+    With one tree per class the result is proven: the search visits the polytopes in which
+    the votes are linear in the order of their distance. For forests and boosted models,
     and where `max_states` is too small, it is the best that a local search finds. Either
     way `predict` has confirmed it.
 
     Parameters
     ----------
-    model : LHTClassifier or LHForestClassifier
+    model : classifier of this package
         A fitted model.
     x : array-like of shape (n_features,) or (1, n_features)
         The row.
@@ -160,7 +161,7 @@ def can_be_proven(model: Any) -> bool:
 
     Parameters
     ----------
-    model : LHTClassifier or LHForestClassifier
+    model : classifier or regressor of this package
         A fitted model.
 
     Returns
@@ -168,28 +169,26 @@ def can_be_proven(model: Any) -> bool:
     bool
         True for one tree per class, where votes are piecewise linear in few cells.
     """
-    lookup.check_is_forest(model)
-    return bool(model.n_estimators_ == 1 and not model.voting_.by_margin)
+    return model_view.view_model(model).can_be_proven
 
 
 def _compute_moves(problem: Problem, start: Any) -> Floats:
     """Return the moves to the rows from which to start."""
-    forest, free = problem.model.forest_, problem.free
+    view, free = problem.view, problem.free
     if start is None:
         return np.empty((0, len(free)))
-    z = model_view.standardize(forest, problem.row[np.newaxis])[0]
-    rows = model_view.standardize(forest, problem.model.encode_rows(start))
+    z = view.standardize(problem.row[np.newaxis])[0]
+    rows = view.standardize(problem.model.encode_rows(start))
     moves: Floats = np.nan_to_num(rows[:, free] - z[free])
     return moves
 
 
 def _list_root_normals(problem: Problem) -> Floats:
     """Return the normals of the hyperplanes at the roots, both ways."""
-    forest = problem.model.forest_
-    normal = np.zeros((len(forest), forest.n_features))
-    for tree in forest:
-        feature, weight, *_ = tree.terms(0)
-        normal[tree.number, feature] = weight
+    trees = problem.model.forest_
+    root = trees.tree_start[:-1]
+    z = problem.view.standardize(problem.row[np.newaxis])[0]
+    normal, _ = problem.view.compute_functions(root[trees.left[root] >= 0], z)
     both: Floats = np.concatenate([normal, -normal])[:, problem.free]
     return both
 
@@ -201,13 +200,13 @@ def _report(problem: Problem, move: Floats | None, is_proven: bool) -> Counterfa
         message = f"{IMPOSSIBLE}." if is_proven else NOT_FOUND
         return _report_failure(problem, is_proven, message)
     x = problem.make_row(move)
-    k = model_view.predict_encoded(model, model_view.encode_row(model, x)[np.newaxis])[0]
+    k = problem.view.predict_encoded(model_view.encode_row(model, x)[np.newaxis])[0]
     if k not in problem.desired:
         return _report_failure(problem, False, NOT_FOUND)
     original, prediction = model.classes_[problem.original], model.classes_[k]
     is_changed = move != 0
     raw = problem.compute_raw(move) - problem.row[problem.free]
-    change = _make_no_change(model)
+    change = _make_no_change(problem)
     change[model.column_source_[problem.free[is_changed]]] = raw[is_changed]
     distance = float(np.linalg.norm(move))
     kind = "The smallest change" if is_proven else "The smallest change found"
@@ -232,7 +231,7 @@ def _report_failure(problem: Problem, is_proven: bool, message: str) -> Counterf
         found=False,
         is_minimal=is_proven,
         x=None,
-        change=_make_no_change(model),
+        change=_make_no_change(problem),
         distance=np.inf,
         original=model.classes_[problem.original],
         prediction=None,
@@ -241,8 +240,9 @@ def _report_failure(problem: Problem, is_proven: bool, message: str) -> Counterf
     )
 
 
-def _make_no_change(model: Any) -> Floats:
+def _make_no_change(problem: Problem) -> Floats:
     """Return a change of 0 for each numeric feature, NaN for all others."""
+    model = problem.model
     change = np.full(model.n_features_in_, np.nan)
-    change[model.column_source_[model_view.mark_numeric_columns(model)]] = 0.0
+    change[model.column_source_[problem.view.is_number]] = 0.0
     return change

@@ -15,6 +15,7 @@ from lhtree.data.reading import name_features
 from lhtree.data.validation import join_few
 from lhtree.estimators import lookup
 from lhtree.explain import arguments, model_view
+from lhtree.explain.model_view import ModelView
 
 ROUNDING = 1e-6  # by how much the limit of an integer may be missed
 
@@ -27,6 +28,7 @@ class Problem:
     """
 
     model: Any
+    view: ModelView
     given: Any  # the row as the caller gave it, with two dimensions
     row: Floats  # [n_columns] as the trees see it, in raw units, NaN where missing
     original: int  # class that the model predicts for it
@@ -39,7 +41,7 @@ class Problem:
     @property
     def unit(self) -> Floats:
         """Raw size of a move by one, for each free column."""
-        std: Floats = self.model.forest_.column_std[self.free]
+        std: Floats = self.view.column_std[self.free]
         return std
 
     def compute_raw(self, moves: Floats) -> Floats:
@@ -66,7 +68,7 @@ class Problem:
 
     def predict(self, moves: Floats) -> Ints:
         """Return the index of the class that the model predicts after each move."""
-        return model_view.predict_encoded(self.model, self.make_table(moves))
+        return self.view.predict_encoded(self.make_table(moves))
 
     def make_row(self, move: Floats) -> Any:
         """Return the row in the caller's form, with the free columns changed."""
@@ -86,27 +88,29 @@ def state_problem(
     integers: Iterable[Any] | None,
 ) -> Problem:
     """Check the arguments of :func:`lhtree.explain.nearest_counterfactual`."""
-    lookup.check_is_forest(model)
+    remedy = "explain_rows says what a predicted number is made of"
+    lookup.check_is_classifier(model, "nearest_counterfactual", remedy)
+    view = model_view.view_model(model)
     given = arguments.read_row(x)
     if isinstance(given, np.ndarray) and given.dtype.kind in "biuf":
         given = given.astype(np.float64)
     row = model_view.encode_row(model, given)
-    original = int(model_view.predict_encoded(model, row[np.newaxis])[0])
+    original = int(view.predict_encoded(row[np.newaxis])[0])
     if desired_class is None:
-        desired = tuple(k for k in range(model.n_classes_) if k != original)
+        desired = tuple(k for k in range(len(model.classes_)) if k != original)
     else:
         desired = (lookup.look_up_class(model, desired_class),)
-    free = _list_free(model, row, features)
-    lower, upper = _compute_limits(model, row, free, ranges)
-    integer_columns = [] if integers is None else _look_up_columns(model, "integers", integers)
-    _check_integers(model, ranges, integer_columns)
+    free = _list_free(view, row, features)
+    lower, upper = _compute_limits(view, row, free, ranges)
+    integer_columns = [] if integers is None else _look_up_columns(view, "integers", integers)
+    _check_integers(view, ranges, integer_columns)
     is_integer = np.isin(free, integer_columns)
-    return Problem(model, given, row, original, desired, free, lower, upper, is_integer)
+    return Problem(model, view, given, row, original, desired, free, lower, upper, is_integer)
 
 
-def _look_up_column(model: Any, argument: str, feature: Any) -> int:
+def _look_up_column(view: ModelView, argument: str, feature: Any) -> int:
     """Return the column of a numeric feature, by its name or position."""
-    names = name_features(model)
+    names = name_features(view.model)
     is_position = isinstance(feature, int | np.integer) and not isinstance(feature, bool)
     if isinstance(feature, str) and feature in names:
         position = names.index(feature)
@@ -117,8 +121,8 @@ def _look_up_column(model: Any, argument: str, feature: Any) -> int:
             f"{argument} has {feature!r}, which is not a feature of the model; pass names or "
             f"positions of {join_few(names)}."
         )
-    column = np.flatnonzero(model.column_source_ == position)
-    if len(column) != 1 or not model_view.mark_numeric_columns(model)[column[0]]:
+    column = np.flatnonzero(view.model.column_source_ == position)
+    if len(column) != 1 or not view.is_number[column[0]]:
         raise ValueError(
             f"{argument} has {feature!r}, which holds categories (or is ignored); only numbers "
             "can change."
@@ -126,21 +130,21 @@ def _look_up_column(model: Any, argument: str, feature: Any) -> int:
     return int(column[0])
 
 
-def _look_up_columns(model: Any, argument: str, features: Iterable[Any]) -> list[int]:
+def _look_up_columns(view: ModelView, argument: str, features: Iterable[Any]) -> list[int]:
     """Return the columns of some numeric features."""
     if isinstance(features, str) or not isinstance(features, Iterable):
         raise ValueError(f"{argument} must be a list of names or positions, got {features!r}.")
-    return [_look_up_column(model, argument, name) for name in features]
+    return [_look_up_column(view, argument, name) for name in features]
 
 
-def _list_free(model: Any, row: Floats, features: Iterable[Any] | None) -> Ints:
+def _list_free(view: ModelView, row: Floats, features: Iterable[Any] | None) -> Ints:
     """Return the columns that may change: numbers that are present, never categories."""
     if features is None:
-        return np.flatnonzero(model_view.mark_numeric_columns(model) & ~np.isnan(row))
-    column = sorted(set(_look_up_columns(model, "features", features)))
+        return np.flatnonzero(view.is_number & ~np.isnan(row))
+    column = sorted(set(_look_up_columns(view, "features", features)))
     if not column:
         raise ValueError("features must name at least one feature, got none.")
-    missing = [model.column_names_[j] for j in column if np.isnan(row[j])]
+    missing = [view.model.column_names_[j] for j in column if np.isnan(row[j])]
     if missing:
         raise ValueError(
             f"features has {join_few(missing)}, which is missing in x; fill it in or "
@@ -150,23 +154,23 @@ def _list_free(model: Any, row: Floats, features: Iterable[Any] | None) -> Ints:
 
 
 def _check_integers(
-    model: Any, ranges: Mapping[Any, Any] | None, integer_columns: list[int]
+    view: ModelView, ranges: Mapping[Any, Any] | None, integer_columns: list[int]
 ) -> None:
     """Refuse limits that have no integer between them where one is required."""
     for name, limits in (ranges or {}).items():
         least, most = (np.nan if limit is None else float(limit) for limit in limits)
-        is_integer = _look_up_column(model, "ranges", name) in integer_columns
+        is_integer = _look_up_column(view, "ranges", name) in integer_columns
         if is_integer and np.ceil(least) > np.floor(most):
             raise ValueError(f"ranges[{name!r}] must contain an integer, got {limits!r}.")
 
 
 def _compute_limits(
-    model: Any, row: Floats, free: Ints, ranges: Mapping[Any, Any] | None
+    view: ModelView, row: Floats, free: Ints, ranges: Mapping[Any, Any] | None
 ) -> tuple[Floats, Floats]:
     """Return the least and the largest move of each free column."""
     lower, upper = np.full(len(free), -np.inf), np.full(len(free), np.inf)
     for name, limits in (ranges or {}).items():
-        column = _look_up_column(model, "ranges", name)
+        column = _look_up_column(view, "ranges", name)
         try:
             least, most = (np.nan if limit is None else float(limit) for limit in limits)
         except (TypeError, ValueError) as error:
@@ -176,7 +180,7 @@ def _compute_limits(
         if least > most:
             raise ValueError(f"ranges[{name!r}] must not decrease, got {limits!r}.")
         is_column = free == column
-        unit = model.forest_.column_std[column]
+        unit = view.column_std[column]
         if not np.isnan(least):
             lower[is_column] = (least - row[column]) / unit
         if not np.isnan(most):

@@ -33,6 +33,15 @@ function barTable(caption, head, rows) {
   );
 }
 
+// The bar of a node in the tree; parts are kind, start and width, from 0 to 1.
+function meter(...parts) {
+  return svg(
+    "svg",
+    { viewBox: "0 0 100 10", preserveAspectRatio: "none", "aria-hidden": "true" },
+    parts.map(([kind, start, width]) => svg("rect", { x: 100 * start, width: 100 * width, height: 10, class: kind })),
+  );
+}
+
 // Weights of a split or slopes of a leaf: bars to both sides of zero.
 function signedBars(caption, items) {
   const most = Math.max(...items.map((item) => Math.abs(item.value)), 1e-300);
@@ -45,21 +54,26 @@ function signedBars(caption, items) {
   return barTable(caption, ["feature", "", "weight", "raw"], rows);
 }
 
-// From the base value to the vote, step by step. Numbers are whole units of 1/10,000, so
-// that what the page shows adds up exactly.
-function waterfall(caption, base, steps, vote) {
+// From the base value to the score, step by step. Numbers are whole units of the last decimal
+// shown, so that what the page shows adds up exactly. A vote has a scale from 0 to 1.
+function waterfall(data, caption, base, steps, score) {
+  const unit = 10 ** data.digits;
   const ends = [base];
   for (const step of steps) ends.push(ends.at(-1) + step.value);
-  const low = Math.min(0, ...ends);
-  const high = Math.max(...ends, 1);
-  const show = (value) => (value / 10000).toFixed(4).replace("-", MINUS);
-  const rows = [barRow("fraction in training", bar(0, base, low, high, "neutral"), show(base))];
+  let low = Math.min(0, ...ends);
+  let high = Math.max(...ends, data.kind === "votes" ? 1 : 0);
+  const [least, most] = [Math.min(...ends), Math.max(...ends)];
+  const isFar = data.kind !== "votes" && least * most > 0 && Math.min(Math.abs(least), Math.abs(most)) > 3 * (most - least);
+  if (isFar) [low, high] = [least - 0.3 * (most - least), most + 0.3 * (most - least)]; // changes would be too small to see beside the base
+  const origin = Math.min(Math.max(0, low), high);
+  const show = (value) => (value / unit).toFixed(data.digits).replace("-", MINUS);
+  const rows = [barRow(data.start, bar(origin, base, low, high, "neutral"), show(base))];
   steps.forEach((step, i) => {
     const kind = step.value < 0 ? "down" : "up";
     const cell = bar(ends[i], ends[i + 1], low, high, kind);
-    rows.push(barRow(step.name, cell, signed(step.value / 10000, 4)));
+    rows.push(barRow(step.name, cell, signed(step.value / unit, data.digits)));
   });
-  rows.push(barRow("vote", bar(0, vote, low, high, "neutral"), show(vote), true));
+  rows.push(barRow(data.score, bar(origin, score, low, high, "neutral"), show(score), true));
   return barTable(caption, ["feature", "", "adds"], rows);
 }
 

@@ -56,6 +56,23 @@ function count(n, noun) {
   return n.toLocaleString("en") + " " + noun + (n === 1 ? "" : "s");
 }
 
+function signedNumber(value) {
+  return (value < 0 ? "" : "+") + number(value);
+}
+
+function cutName(name) {
+  return name.length > 26 ? name.slice(0, 25) + "\u2026" : name;
+}
+
+// What a row is, or is predicted to be: a class or a number.
+function nameTarget(data, target) {
+  return data.classes.length ? data.classes[target] : number(target);
+}
+
+function isMissed(data, row) {
+  return data.classes.length > 0 && row.true !== row.predicted;
+}
+
 function className(label) {
   return /^[\d.+-]+$|^(True|False)$/.test(label) ? "class " + label : label;
 }

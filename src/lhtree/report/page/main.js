@@ -1,7 +1,9 @@
 // Pages and their addresses: #summary, #importances, #trees, #tree-3-5, #why, #why-17.
 
 const data = JSON.parse(byId("data").textContent);
-const viewer = TreeViewer(data, byId("tree"), byId("tree-detail"), byId("tree-controls"));
+const nodes = data.kind === "votes" ? VotingNodes(data) : BoostedNodes(data);
+byId("tree-legend").textContent = nodes.legend;
+const viewer = TreeViewer(data, nodes, byId("tree"), byId("tree-detail"), byId("tree-controls"));
 const why = WhyPage(data, byId("why-controls"), byId("why-box"));
 const pages = ["summary", "trees", "importances", "why"];
 
@@ -27,6 +29,8 @@ function openTree([number, node]) {
   if (tree) {
     byId("tree-controls").goTo(number);
     viewer.show(number, node < tree.left.length ? node : 0);
+  } else if (!data.trees.length) {
+    byId("tree").textContent = "The model has no trees: it predicts the same for every row.";
   } else if (!hasTree) {
     viewer.show(Number(byId("tree-number").value));
   } else {

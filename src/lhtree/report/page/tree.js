@@ -2,16 +2,7 @@
 
 const MOST_OPEN = 40; // nodes shown when a tree is first drawn
 
-const REASONS = {
-  N1: "in training, all rows left of c were positive",
-  N2: "in training, all rows right of c were positive",
-  N3: "in training, all rows left of c were negative",
-  N4: "in training, all rows right of c were negative",
-  e: "c is the middle of the four extremes",
-  gini: "c gives the least Gini impurity",
-};
-
-function TreeViewer(data, box, detail, controls) {
+function TreeViewer(data, nodes, box, detail, controls) {
   let tree = null;
   let items = new Map(); // node -> its list item
   let selected = 0;
@@ -20,8 +11,6 @@ function TreeViewer(data, box, detail, controls) {
   const isLeaf = (node) => tree.left[node] < 0;
 
   const parentOf = (node) => tree.parent[node];
-
-  const positiveClass = () => className(data.classes[tree.positive_class]);
 
   function show(number, node = 0) {
     tree = data.trees.find((each) => each.number === number);
@@ -44,7 +33,7 @@ function TreeViewer(data, box, detail, controls) {
 
   function draw() {
     items = new Map();
-    const label = `Tree ${tree.number}: ${positiveClass()} against all other classes`;
+    const label = `Tree ${tree.number}: ${nodes.title(tree)}`;
     box.replaceChildren(el("ul", { role: "tree", "aria-label": label }, makeItem(0, 1, 1, 1)));
   }
 
@@ -83,21 +72,12 @@ function TreeViewer(data, box, detail, controls) {
 
   function nodeLabel(node, level) {
     const kind = isLeaf(node) ? "leaf" : "split";
-    return `${kind} ${node}, ${count(tree.n[node], "row")}, ${percent(tree.value[node])} ${positiveClass()}`;
+    return `${kind} ${node}, ${nodes.label(tree, node)}`;
   }
 
   function makeRow(node, position, level, leaf) {
-    const value = tree.value[node];
-    const side = level === 1 ? "" : position === 1 ? "< c " : "\u2265 c ";
+    const { side, meter, value, note } = nodes.line(tree, node, level === 1 ? 0 : position);
     const twist = el("span", { class: "twist" }, leaf ? "" : open.has(node) ? "\u25be" : "\u25b8");
-    const meter = svg(
-      "svg",
-      { viewBox: "0 0 100 10", preserveAspectRatio: "none", "aria-hidden": "true" },
-      svg("rect", { width: 100 * value, height: 10, class: "positive" }),
-      svg("rect", { x: 100 * value, width: 100 * (1 - value), height: 10, class: "negative" }),
-    );
-    const strongest = !leaf && tree.terms[node][0].length ? data.columns[tree.terms[node][0][0]] : "";
-    const text = strongest.length > 26 ? strongest.slice(0, 25) + "\u2026" : strongest;
     return el(
       "div",
       { class: "node" },
@@ -105,8 +85,8 @@ function TreeViewer(data, box, detail, controls) {
       side ? el("span", { class: "faint" }, side) : null,
       el("span", leaf ? { class: "leaf-name" } : {}, (leaf ? "leaf " : "split ") + node),
       meter,
-      el("span", {}, percent(value)),
-      el("span", { class: "faint" }, count(tree.n[node], "row") + (text ? " \u00b7 " + text : "")),
+      el("span", {}, value),
+      el("span", { class: "faint" }, note),
     );
   }
 
@@ -156,62 +136,20 @@ function TreeViewer(data, box, detail, controls) {
 
   function drawDetail() {
     const node = selected;
-    const elements = isLeaf(node) ? describeLeaf(node) : describeSplit(node);
+    const elements = isLeaf(node) ? nodes.leaf(tree, node) : nodes.split(tree, node, detail.clientWidth);
     detail.replaceChildren(...elements, ...listRows(node));
-  }
-
-  function describeSplit(node) {
-    const [threshold, rawThreshold, kind, extremes, pure, histogram] = tree.splits[node];
-    const name = positiveClass();
-    const width = Math.max(Math.min(detail.clientWidth - 34, 620), 220);
-    const sides = pure.map(([side, isPositive]) => [side, isPositive ? "positive" : "negative"]);
-    const split = { threshold, extremes, histogram, pure: sides };
-    return [
-      el("h3", {}, `Split ${node} of tree ${tree.number}: ${name} against all other classes`),
-      el("p", {}, `${describeValue(node)} Rows with a projection below c go left, the others right; ${REASONS[kind]} (${kind}).`),
-      ...describeTerms(node, "Weights of the projection"),
-      el("p", { class: "faint" }, `The threshold c is ${number(threshold)}. Weights and c are for standardised columns; for raw columns, use the raw weights and ${number(rawThreshold)}.`),
-      el("h3", {}, "Distribution of the projection"),
-      el("figure", {}, distribution(split, width, name), el("figcaption", {}, key("positive", `positive: ${name} (upwards)`), key("negative", "negative: all other classes (downwards)"), `Rows of this report's data that reach the split: ${count(sum(histogram[2]) + sum(histogram[3]), "row")}. Triangles: extremes in training${pure.length ? "; shaded: the side that was pure in training" : ""}.`)),
-    ];
-  }
-
-  function describeLeaf(node) {
-    const hasSlopes = tree.terms[node][0].length > 0;
-    return [
-      el("h3", {}, `Leaf ${node} of tree ${tree.number}: ${positiveClass()} against all other classes`),
-      el("p", {}, describeValue(node)),
-      el("p", {}, hasSlopes ? "The leaf outputs this fraction plus the sum of slope times (value minus mean), clipped to the range from 0 to 1." : "The leaf outputs this fraction for every row."),
-      ...(hasSlopes ? describeTerms(node, "Slopes") : []),
-    ];
-  }
-
-  function describeValue(node) {
-    const rows = count(tree.n[node], "training row");
-    const fraction = percent(tree.value[node]);
-    if (!data.is_shrunk) return `${rows}, ${fraction} of them ${positiveClass()}.`;
-    return `${rows}; fraction of ${positiveClass()}: ${fraction}, after shrinkage towards the nodes above.`;
-  }
-
-  function describeTerms(node, caption) {
-    const [columns, weights, nHidden] = tree.terms[node];
-    const terms = columns.map((column, i) => ({
-      name: data.columns[column],
-      value: weights[i],
-      raw: weights[i] / data.std[column],
-    }));
-    const note = nHidden ? `; ${nHidden.toLocaleString("en")} smaller ones are not shown` : "";
-    return [signedBars(caption + note, terms)];
   }
 
   function listRows(node) {
     const here = data.rows.filter((row, i) => passes(tree.leaf[i], node));
-    const links = here.map((row) =>
-      el("a", { href: `#why-${row.number}`, class: row.true === row.predicted ? "" : "missed", title: `${data.classes[row.true]}, predicted ${data.classes[row.predicted]}` }, `${row.number}: ${data.classes[row.true]}${row.true === row.predicted ? "" : " \u2717"}`),
-    );
+    const links = here.map((row) => {
+      const [truth, predicted, isWrong] = [nameTarget(data, row.true), nameTarget(data, row.predicted), isMissed(data, row)];
+      return el("a", { href: `#why-${row.number}`, class: isWrong ? "missed" : "", title: `${truth}, predicted ${predicted}` }, `${row.number}: ${truth}${isWrong ? " \u2717" : ""}`);
+    });
+    const mark = data.classes.length ? "; \u2717 marks a wrong prediction" : "";
     return [
       el("h3", {}, "Rows here"),
-      el("p", { class: "faint" }, here.length ? `${count(here.length, "row")} of the ${data.rows.length} in this report; \u2717 marks a wrong prediction.` : `None of the ${count(data.rows.length, "row")} in this report.`),
+      el("p", { class: "faint" }, here.length ? `${count(here.length, "row")} of the ${data.rows.length} in this report${mark}.` : `None of the ${count(data.rows.length, "row")} in this report.`),
       el("div", { class: "rows" }, links),
     ];
   }
@@ -252,17 +190,18 @@ function TreeViewer(data, box, detail, controls) {
   });
   window.addEventListener("resize", () => tree && detail.clientWidth && drawDetail());
 
-  fillControls(data, controls, show, openAll);
+  fillControls(data, nodes, controls, show, openAll);
   return { show, redraw: () => tree && drawDetail() };
 }
 
-function fillControls(data, controls, show, openAll) {
+function fillControls(data, nodes, controls, show, openAll) {
+  // Boosted trees serve all classes: there is nothing to choose.
   const classes = [...new Set(data.trees.map((tree) => tree.positive_class))].sort((a, b) => a - b);
   const choose = el("select", { id: "tree-class" }, classes.map((k) => el("option", { value: k }, data.classes[k])));
   const which = el("select", { id: "tree-number" });
   const list = (positiveClass) => {
     const trees = data.trees.filter((tree) => tree.positive_class === positiveClass);
-    which.replaceChildren(...trees.map((tree) => el("option", { value: tree.number }, `${tree.number} (estimator ${tree.estimator}, ${count(tree.left.length, "node")})`)));
+    which.replaceChildren(...trees.map((tree) => el("option", { value: tree.number }, nodes.option(tree))));
   };
   choose.addEventListener("change", () => {
     list(Number(choose.value));
@@ -270,7 +209,7 @@ function fillControls(data, controls, show, openAll) {
   });
   which.addEventListener("change", () => show(Number(which.value)));
   controls.append(
-    el("label", {}, "Class", choose),
+    classes[0] === undefined ? "" : el("label", {}, "Class", choose),
     el("label", {}, "Tree", which),
     el("button", { type: "button", onclick: () => openAll(true) }, "Expand all"),
     el("button", { type: "button", onclick: () => openAll(false) }, "Collapse all"),

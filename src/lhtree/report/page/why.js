@@ -3,13 +3,15 @@
 function WhyPage(data, controls, box) {
   const rows = new Map(data.rows.map((row) => [row.number, row]));
   const choose = el("select", { id: "why-row" }, data.rows.map((row) => el("option", { value: row.number }, describeRow(row))));
-  const classes = el("select", { id: "why-class" }, data.classes.map((label, k) => el("option", { value: k }, label)));
+  const named = data.classes.length ? data.classes : data.outputs;
+  const classes = el("select", { id: "why-class" }, named.map((label, k) => el("option", { value: k }, label)));
   const back = el("button", { type: "button", onclick: () => step(-1) }, "\u2190 Previous row");
   const forth = el("button", { type: "button", onclick: () => step(1) }, "Next row \u2192");
 
   function describeRow(row) {
-    const [truth, predicted] = [data.classes[row.true], data.classes[row.predicted]];
-    return row.true === row.predicted ? `row ${row.number}: ${truth}` : `row ${row.number}: ${truth} \u2717 predicted ${predicted}`;
+    const [truth, predicted] = [nameTarget(data, row.true), nameTarget(data, row.predicted)];
+    if (!data.classes.length) return `row ${row.number}: ${truth}, predicted ${predicted}`;
+    return isMissed(data, row) ? `row ${row.number}: ${truth} \u2717 predicted ${predicted}` : `row ${row.number}: ${truth}`;
   }
 
   function step(by) {
@@ -20,7 +22,7 @@ function WhyPage(data, controls, box) {
   function show(number) {
     const row = rows.get(number) ?? data.rows[0];
     choose.value = String(row.number);
-    classes.value = String(row.predicted);
+    classes.value = String(data.classes.length ? row.predicted : Math.floor(data.outputs.length / 2));
     draw();
   }
 
@@ -31,12 +33,13 @@ function WhyPage(data, controls, box) {
     forth.disabled = at === data.rows.length - 1;
     box.replaceChildren(
       el("div", {}, verdict(row), contributions(row, Number(classes.value))),
-      el("div", {}, probabilities(row), counterfactual(row)),
+      data.classes.length ? el("div", {}, probabilities(row), counterfactual(row)) : "",
     );
   }
 
   function verdict(row) {
-    const isRight = row.true === row.predicted;
+    if (!data.classes.length) return verdictOfNumber(row);
+    const isRight = !isMissed(data, row);
     return el(
       "p",
       { class: "verdict" },
@@ -49,16 +52,26 @@ function WhyPage(data, controls, box) {
     );
   }
 
+  function verdictOfNumber(row) {
+    const error = row.predicted - row.true;
+    const text = error === 0 ? "exactly right" : `${number(Math.abs(error))} too ${error > 0 ? "high" : "low"}`;
+    return el("p", { class: "verdict" }, `Row ${row.number} is `, el("b", {}, number(row.true)), ", predicted ", el("b", {}, number(row.predicted)), `: ${text}.`);
+  }
+
   function contributions(row, k) {
-    const [base, features, values, nOther, other, vote] = row.why[k];
+    const [base, features, values, nOther, other, score] = row.why[k];
     const steps = features.map((j, i) => ({ name: row.values[j], value: values[i] }));
     if (nOther) steps.push({ name: count(nOther, "other feature"), value: other });
-    const label = className(data.classes[k]);
+    const isVote = data.kind === "votes";
+    const label = isVote ? className(data.classes[k]) : "";
+    const whole = isVote ? `vote for ${label}` : data.outputs[k];
+    const start = isVote ? `the fraction of ${label} in training` : "the mean over the training rows";
+    const end = isVote ? "the vote for it" : `the ${whole}`;
     return el(
       "div",
       { id: "contributions" },
-      el("h3", {}, `What adds up to the vote for ${label}`),
-      waterfall(`From the fraction of ${label} in training to the vote for it; each number is added to those above.`, base, steps, vote),
+      el("h3", {}, `What adds up to the ${whole}`),
+      waterfall(data, `From ${start} to ${end}; each number is added to those above.`, base, steps, score),
     );
   }
 
@@ -87,6 +100,6 @@ function WhyPage(data, controls, box) {
 
   choose.addEventListener("change", () => (location.hash = `#why-${choose.value}`));
   classes.addEventListener("change", draw);
-  controls.append(el("label", {}, "Row", choose), el("label", {}, "Explain the vote for", classes), back, forth);
+  controls.append(el("label", {}, "Row", choose), named.length > 1 ? el("label", {}, `Explain the ${data.classes.length ? `${data.score} ${data.kind === "votes" ? "for" : "of"}` : "score"}`, classes) : "", back, forth);
   return { show };
 }

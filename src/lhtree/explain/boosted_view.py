@@ -1,0 +1,149 @@
+"""A fitted boosted model as explanations see it: raw scores, on the grids of its columns."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lhtree.arrays import Floats, Ints
+from lhtree.estimators.params import count_threads
+from lhtree.explain.scores import Scores, SplitTerms
+from lhtree.explain.wording import name_codes
+from lhtree.model.ensemble import BoostedTree, Ensemble
+from lhtree.model.ensemble_splits import HYPERPLANE, NUMBER, list_fills, list_terms, sum_changes
+from lhtree.model.link import LOGIT, read_link
+from lhtree.model.prediction import MOST_EXTREME
+
+STEPS_PER_STD = 20  # a step of a grid is about 2**-20 standard deviations
+
+
+class BoostedView:
+    """Trees that add up: what is explained are the raw scores.
+
+    Of two classes, the score of the first is minus that of the second.
+
+    Parameters
+    ----------
+    model : LHBoostClassifier or LHBoostRegressor
+        A fitted model.
+    """
+
+    preposition = "of"  # between the score and the class
+    start_name = "mean in training"
+    importance_name = "fraction of the lowered loss"
+    class_importance_name = "fraction of the changes of the score"
+    margin = 4e-6  # above the rounding of values to grids
+    can_be_proven = False
+
+    def __init__(self, model: Any) -> None:
+        self.model = model
+        self.ensemble: Ensemble = model.forest_
+        self.link = read_link(model)
+        self.classes: NDArray[Any] | None = self.link.classes
+        self.codes = name_codes(model.columns_)
+        self.is_number: NDArray[np.bool_] = self.ensemble.columns.n_codes == 0
+        self.n_estimators = len(self.ensemble)
+        self.is_mirrored = self.link.name == LOGIT
+        self.output_names = self._name_outputs()
+        self.score_name = self.link.score_word
+
+    def _name_outputs(self) -> tuple[str, ...]:
+        if self.is_mirrored and self.classes is not None:
+            return tuple(f"log-odds of {label}" for label in self.classes)
+        return tuple(map(self.link.name_score, range(self.ensemble.n_outputs)))
+
+    @property
+    def column_std(self) -> Floats:
+        """Powers of two next to the standard deviations of columns of numbers, ones of others."""
+        power = STEPS_PER_STD - self.ensemble.columns.power.astype(np.int64)
+        unit: Floats = np.ldexp(1.0, power)
+        return np.where(self.is_number, unit, 1.0)
+
+    def standardize(self, table: NDArray[Any]) -> Floats:
+        """Return encoded rows in units of `column_std`; NaN stays where a value is missing."""
+        with np.errstate(over="ignore"):
+            Z = table.astype(np.float64) / self.column_std
+        return np.clip(Z, -MOST_EXTREME, MOST_EXTREME)
+
+    def predict_encoded(self, table: NDArray[Any]) -> NDArray[np.int64]:
+        """Return the index of the class that the model predicts for encoded rows."""
+        rows, n_threads = np.ascontiguousarray(table), count_threads(self.model.n_jobs)
+        score = self.ensemble.score(rows, n_threads=n_threads)
+        if score.shape[1] > 1:
+            return np.asarray(score.argmax(axis=1), dtype=np.int64)
+        return ((score[:, 0] > 0) & self.is_mirrored).astype(np.int64)
+
+    def predict_number(self, table: NDArray[Any]) -> Floats:
+        """Return the number that the model predicts for encoded rows; of several, the middle."""
+        rows, n_threads = np.ascontiguousarray(table), count_threads(self.model.n_jobs)
+        predicted = self.link.predict_numbers(self.ensemble.score(rows, n_threads=n_threads))
+        middle: Floats = predicted[:, predicted.shape[1] // 2]
+        return middle
+
+    def explain(self, table: NDArray[Any]) -> Scores:
+        """Return base, contributions and raw scores of encoded rows."""
+        ensemble, n_threads = self.ensemble, count_threads(self.model.n_jobs)
+        rows = np.ascontiguousarray(table)
+        whole = ensemble.divide(rows, n_threads=n_threads)
+        base = ensemble.to_raw(ensemble.base + ensemble.root_value)
+        contribution: Floats = np.ldexp(whole.astype(np.float64), -ensemble.power)
+        score = ensemble.score(rows, n_threads=n_threads)
+        if not self.is_mirrored:
+            return Scores(base, contribution, score)
+        sign = np.array([-1.0, 1.0])
+        # The sum with 0 makes a zero of a negative zero.
+        return Scores(base * sign, contribution * sign[:, np.newaxis] + 0.0, score * sign)
+
+    def compute_class_importances(self) -> Floats:
+        """Return how much the splits by each column change the score of each class."""
+        importance = sum_changes(self.ensemble)
+        total = importance.sum(axis=1, keepdims=True)
+        importance = np.divide(importance, total, np.zeros(importance.shape), where=total > 0)
+        return np.repeat(importance, 2, axis=0) if self.is_mirrored else importance
+
+    def compute_functions(self, node: Ints, z: Floats) -> tuple[Floats, Floats]:
+        """Return projection minus threshold of some splits, counted over all trees.
+
+        They are slopes by column, and the values for a standardised row. Where no number
+        decides (categories, missing values), both are 0.
+        """
+        ensemble, columns = self.ensemble, self.ensemble.columns
+        row, column, coefficient = list_terms(ensemble, node)
+        kind, position = ensemble.index.kind[node], ensemble.index.position[node]
+        is_plane = kind == HYPERPLANE
+        slope = np.zeros((len(node), ensemble.n_features))
+        slope[row, column] = coefficient
+        of_plane = is_plane[row]
+        origin, fill = np.zeros((2, len(row)))
+        origin[of_plane] = np.ldexp(columns.origin[column[of_plane]], -STEPS_PER_STD)
+        fill[of_plane] = np.ldexp(list_fills(ensemble, node[is_plane]), -STEPS_PER_STD)
+        offset = np.where(np.isnan(z[column]), fill, z[column] - origin)
+        value = np.bincount(row, coefficient * offset, len(node))
+        cut = np.zeros(len(node))
+        cut[is_plane] = np.ldexp(ensemble.cut[position[is_plane]].astype(float), -STEPS_PER_STD)
+        is_number = kind == NUMBER
+        threshold = ensemble.threshold[position[is_number]]
+        cut[is_number] = threshold / self.column_std[ensemble.column[node[is_number]]]
+        is_fixed = ~(is_plane | is_number) | np.isinf(cut)
+        slope[is_fixed], value[is_fixed], cut[is_fixed] = 0.0, 0.0, 0.0
+        return slope, value - cut
+
+    def name_tree(self, tree: BoostedTree) -> str:
+        """Return a short name of a tree."""
+        return f"tree {tree.number}"
+
+    def list_trees(self, estimator: int) -> list[BoostedTree]:
+        """Return one tree."""
+        return [self.ensemble[estimator]]
+
+    def list_terms(self, tree: BoostedTree) -> SplitTerms:
+        """Return the terms of all splits of a tree; the largest weight of each split is one."""
+        split = np.flatnonzero(tree.left >= 0)
+        row, column, coefficient = list_terms(self.ensemble, split + tree.first_node)
+        size = np.abs(coefficient).astype(np.float64)
+        largest = np.ones(len(split))
+        np.maximum.at(largest, row, size)
+        weight = coefficient / largest[row]
+        return SplitTerms(split, tree.fraction[split], row, column, weight, size)
