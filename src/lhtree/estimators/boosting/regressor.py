@@ -65,7 +65,7 @@ class LHBoostRegressor(RegressorMixin, BoostingEstimator):
         max_leaf_nodes="auto",
         max_depth=None,
         min_samples_leaf=1,
-        l2_regularization=0.3,
+        l2_regularization=3.0,
         n_hyperplanes=1,
         max_terms="auto",
         max_features=None,
