@@ -46,6 +46,12 @@ Start = Callable[[Path, ExitStack], Callable[[Line], Line]]
 Variant = tuple[str, str]  # name of the choice, value
 
 N_ROUNDS, N_SPLITS = 100, 3
+ROUNDS = {
+    "n_estimators": N_ROUNDS,
+    "learning_rate": 0.1,
+    "max_leaf_nodes": 31,
+    "l2_regularization": 1.0,
+}
 MAX_ROWS, MAX_VALUES = 5_000, 1_000_000  # of a table
 CURVES = "curves"
 DEFAULT = ("default", "")
@@ -93,14 +99,14 @@ CHOICES = (
         (12, 8, 10),
         "Bits of columns in directions",
         "12, with which 128 products fit a word of 32 bits: 8 are as good on these tables.",
-        "native/split/direction.hpp",
+        "native/split/node_columns.hpp",
     ),
     Choice(
         "short_bits",
         (15, 8),
         "Bits of gradients in directions",
         "15, all that a word of 16 holds: 8 are as good on these tables.",
-        "native/split/direction.hpp",
+        "native/split/moments.hpp",
     ),
     Choice(
         "coefficient_bits",
@@ -277,7 +283,7 @@ def make_model(X: Any, *, is_number: bool, choice: str, value: str) -> Any:
     """Return the model of a value; one that is not a parameter is set in its plan."""
     shrinkage: dict[str, Any] = {"shrinkage": float(value)} if choice == "shrinkage" else {}
     vars(boosting_params)["BoostingPlan"] = functools.partial(BoostingPlan, **shrinkage)
-    settings: dict[str, Any] = {"n_estimators": N_ROUNDS, "early_stopping": False, "n_jobs": 1}
+    settings: dict[str, Any] = {"early_stopping": False, "n_jobs": 1, **ROUNDS}
     if choice == "max_terms":  # square roots of the number of columns of numbers
         kinds = [X.dtype] * X.shape[1] if isinstance(X, np.ndarray) else list(X.dtypes)
         settings[choice] = max(2, int(float(value) * math.sqrt(kinds.count(np.dtype(float)))))

@@ -302,6 +302,13 @@ def measure_hardware(job: Job) -> dict[str, Any]:
 
 PEER_OF_BOOSTS = "LightGBM"
 BOOSTS = {"single columns": 0, "one hyperplane per node": 1, "three": 3}  # hyperplanes of a node
+LIKE_PEER = {
+    "n_estimators": 100,
+    "learning_rate": 0.1,
+    "max_leaf_nodes": 31,
+    "l2_regularization": 1.0,
+    "early_stopping": False,
+}
 OF_CLASSES = ("synth50k", "magic", "eeg_eye_state", "spambase", "skin", "dry_bean")
 OF_NUMBERS = ("houses", "diamonds", "pol", "cps1988")  # of the folder regression/
 
@@ -336,7 +343,7 @@ def measure_boosts(job: Job) -> dict[str, Any]:
     peer = lightgbm.LGBMRegressor if is_number else lightgbm.LGBMClassifier
     made = {PEER_OF_BOOSTS: peer(reg_lambda=1.0, n_jobs=1, verbose=-1)}
     for name, n in BOOSTS.items():
-        made[name] = boost(n_hyperplanes=n, early_stopping=False, n_jobs=1, random_state=0)
+        made[name] = boost(n_hyperplanes=n, **LIKE_PEER, n_jobs=1, random_state=0)
     fit_s = dict.fromkeys(made, math.inf)
     for _ in range(N_REPEATS):
         for name, model in made.items():

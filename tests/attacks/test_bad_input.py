@@ -3,10 +3,11 @@
 from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.exceptions import NotFittedError
 
-from lhtree import LHForestClassifier, LHTClassifier, _core
+from lhtree import LHBoostRegressor, LHForestClassifier, LHTClassifier, _core
 
 X = np.arange(40.0).reshape(20, 2)
 Y = np.arange(20) % 3
@@ -274,3 +275,12 @@ def test_the_core_refuses_nodes_that_do_not_fit_the_partition(values, message):
         _core.measure_nodes(X, scale, state._replace(**values), request)
     with pytest.raises(AttributeError, match="row"):
         _core.measure_nodes(X, scale, object(), request)
+
+
+@pytest.mark.parametrize("kind", [list, np.array, pd.Series])
+def test_text_is_not_read_as_numbers_to_predict(kind):
+    message = "^y must be numbers, got text such as 'yes'; turn it into numbers, or use a class"
+    with pytest.raises(ValueError, match=message):
+        LHBoostRegressor().fit(X, kind(["yes", "no"] * 10))
+    of_numbers = kind([f"{i}" for i in range(20)])
+    assert LHBoostRegressor(n_estimators=2).fit(X, of_numbers).n_iter_ == 2

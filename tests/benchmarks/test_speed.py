@@ -43,7 +43,10 @@ def test_onnx_is_timed_next_to_the_package(monkeypatch):
 
 
 def test_boosts_are_measured_at_the_same_settings_as_lightgbm(monkeypatch):
-    pytest.importorskip("lightgbm")
+    own, peer = speed.LIKE_PEER, pytest.importorskip("lightgbm").LGBMRegressor().get_params()
+    same = {"n_estimators": "n_estimators", "learning_rate": "learning_rate"}
+    for name, of_peer in (same | {"max_leaf_nodes": "num_leaves"}).items():
+        assert own[name] == peer[of_peer]
     X = np.arange(60.0).reshape(30, 2)
     for name, y in (("magic", (X[:, 0] > 20).astype(int)), ("pol", X[:, 0])):
         monkeypatch.setattr(speed, "load_boosts", lambda _, y=y: (X, y))

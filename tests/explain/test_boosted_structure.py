@@ -71,10 +71,14 @@ def test_rules_read_well():
         "  if x0 >= 6.50 then prediction +1.40 (30.0% of the rows)\n"
         "R2 of the rules against the model: 1.0000."
     )
-    model = LHBoostClassifier(n_estimators=1).fit(X, np.where(X[:, 0] < 7, "no", "yes"))
-    text = str(rules(model, X=X))
-    assert "Tree 0: adds to the log-odds of yes\n  if x0 < 4.50 then log-odds of yes -" in text
-    assert text.endswith("The rules agree with the model on 100.00% of the rows.")
+    model = LHBoostClassifier(**kind).fit(X, np.where(X[:, 0] < 7, "no", "yes"))
+    assert str(rules(model, X=X)) == (
+        "log-odds of yes starts at -0.85\n"
+        "Tree 0: adds to the log-odds of yes\n"
+        "  if x0 < 6.50 then log-odds of yes -1.43 (70.0% of the rows)\n"
+        "  if x0 >= 6.50 then log-odds of yes +3.33 (30.0% of the rows)\n"
+        "The rules agree with the model on 100.00% of the rows."
+    )
     model = LHBoostClassifier(n_estimators=1).fit(X, np.arange(10) // 2)
     assert "2 smaller changes (" in str(rules(model)[0])
     assert str(rules(model)[0]).count("score of ") == 3

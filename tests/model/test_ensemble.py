@@ -13,6 +13,8 @@ from lhtree import LHBoostClassifier, LHBoostRegressor
 from lhtree.model import ensemble_packing
 from lhtree.model.ensemble import Ensemble, GridColumns
 
+ROUNDS = {"early_stopping": False, "categorical_features": [3], "random_state": 0}
+
 
 def make_rows(n=400, *, seed=0, n_categories=9):
     """Return rows of three columns of numbers, one with gaps, and a column of categories."""
@@ -28,8 +30,8 @@ def make_rows(n=400, *, seed=0, n_categories=9):
 def fitted():
     """Return a model with splits of all kinds, and rows."""
     X, y = make_rows()
-    model = LHBoostRegressor(n_estimators=12, categorical_features=[3], random_state=0).fit(X, y)
-    return model, X
+    settings = ROUNDS | {"n_estimators": 12, "max_leaf_nodes": 15}
+    return LHBoostRegressor(**settings).fit(X, y), X
 
 
 @pytest.fixture(scope="module")
@@ -37,8 +39,7 @@ def classifier():
     """Return a model of three classes, and rows."""
     X, y = make_rows()
     y = np.digitize(y, [-1, 1])
-    model = LHBoostClassifier(n_estimators=6, categorical_features=[3], random_state=0).fit(X, y)
-    return model, X
+    return LHBoostClassifier(**ROUNDS, n_estimators=6).fit(X, y), X
 
 
 @pytest.fixture
@@ -293,7 +294,7 @@ def test_views_of_trees(fitted):
     assert model.forest_[-1].number == 11
     with pytest.raises(IndexError):
         model.forest_[12]
-    assert repr(trees[0]).startswith("BoostedTree(n_nodes=61, n_leaves=31, depth=")
+    assert repr(trees[0]).startswith("BoostedTree(n_nodes=29, n_leaves=15, depth=")
     leaf = model.apply(X)
     total = model.forest_.to_raw(model.forest_.base)
     total = total + sum(tree.value[leaf[:, k]] for k, tree in enumerate(trees))

@@ -30,19 +30,39 @@ def read_lines(ax):
     return lines
 
 
+def find_mark(ax, words):
+    """Return where the line lies that the legend names so."""
+    return next(line.get_xdata() for line in ax.get_lines() if line.get_label() == words)
+
+
 def test_losses_of_all_rounds_are_drawn(rows, ax):
     X, y = rows
-    model = LHBoostRegressor(n_estimators=300, early_stopping=True, random_state=0).fit(X, y)
+    model = LHBoostRegressor(early_stopping=True, refit=False, random_state=0).fit(X, y)
     assert plot_learning_curve(model, ax=ax) is ax
     lines = read_lines(ax)
     assert_array_equal(lines["training rows"], -model.train_score_)
     assert_array_equal(lines["validation rows"], -model.validation_score_)
-    assert f"the model: {model.n_iter_} rounds" in lines
+    assert model.n_iter_ < len(model.train_score_) - 1
+    assert_array_equal(find_mark(ax, f"the model: {model.n_iter_} rounds"), model.n_iter_)
     assert ax.get_xlabel() == "rounds"
 
 
+@pytest.mark.parametrize("scoring", ["loss", "r2"])
+def test_the_best_round_is_marked_where_the_model_was_grown_anew(scoring, rows, ax):
+    model = LHBoostRegressor(scoring=scoring, random_state=0).fit(*rows)
+    best = np.argmax(model.validation_score_)
+    assert model.n_iter_ > best > 1
+    plot_learning_curve(model, ax=ax)
+    words = f"best round: {best}; the model: {model.n_iter_} on all rows"
+    assert_array_equal(find_mark(ax, words), best)
+    other = Figure().subplots()
+    plot_learning_curve(model.set_params(refit=False).fit(*rows), ax=other)
+    assert_array_equal(find_mark(other, f"the model: {best} rounds"), best)
+
+
 def test_without_validation_rows_there_is_one_line(rows, ax):
-    lines = read_lines(plot_learning_curve(LHBoostRegressor(n_estimators=5).fit(*rows), ax=ax))
+    model = LHBoostRegressor(n_estimators=5, early_stopping=False).fit(*rows)
+    lines = read_lines(plot_learning_curve(model, ax=ax))
     assert list(lines) == ["training rows"]
 
 

@@ -145,13 +145,18 @@ def test_a_quarter_of_the_rows_explained_have_the_largest_errors():
     assert choose_number_rows(predictions, 200).tolist() == list(range(100))
 
 
-def test_the_learning_curve_has_the_losses_of_the_rounds():
+@pytest.fixture
+def noisy():
+    """Return rows of two classes that few rounds tell apart as well as can be."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(300, 3))
-    settings = {"n_estimators": 40, "early_stopping": True, "n_iter_no_change": 4}
-    model = LHBoostClassifier(**settings, random_state=0).fit(
-        X, X[:, 0] + rng.normal(size=300) > 0
-    )
+    return X, X[:, 0] + rng.normal(size=300) > 0
+
+
+@pytest.mark.parametrize("refit", [True, False])
+def test_the_learning_curve_has_the_losses_of_the_rounds(refit, noisy):
+    settings = {"early_stopping": True, "n_iter_no_change": 4, "refit": refit}
+    model = LHBoostClassifier(**settings, random_state=0).fit(*noisy)
     curve = draw_learning(model)
     assert [line["name"] for line in curve["lines"]] == ["training", "validation"]
     for line, loss in zip(
@@ -159,10 +164,26 @@ def test_the_learning_curve_has_the_losses_of_the_rounds():
     ):
         assert line["last"] == -loss[-1]
         assert len(line["points"]) == len(loss) == curve["n_rounds"] + 1
-    assert curve["n_kept"] < curve["n_rounds"]
+    assert curve["best_round"] == np.argmax(model.validation_score_) == curve["n_rounds"] - 4
+    assert curve["n_refitted"] == (model.n_iter_ if refit else None)
     assert curve["high"] == max(-model.train_score_.min(), -model.validation_score_.min())
-    model = LHBoostClassifier(n_estimators=3).fit(X, np.zeros(300))
+    model = LHBoostClassifier(n_estimators=3).fit(noisy[0], np.zeros(300))
     assert draw_learning(model) is None
+
+
+def test_the_page_says_which_rounds_the_model_has(noisy, tmp_path):
+    model = LHBoostClassifier(n_iter_no_change=4, random_state=0).fit(*noisy)
+    best, n_rounds = np.argmax(model.validation_score_), len(model.train_score_) - 1
+    assert model.n_iter_ > best
+    page = write_report(model, *noisy, tmp_path / "r.html").read_text("utf-8")
+    words = f"rounds: lower is better. Round {best} was the best; the model was then grown anew "
+    assert words + f"from all rows, with {model.n_iter_} rounds." in page
+    model.set_params(refit=False, scoring="roc_auc").fit(*noisy)
+    best, n_rounds = np.argmax(model.validation_score_), len(model.train_score_) - 1
+    page = write_report(model, *noisy, tmp_path / "r.html").read_text("utf-8")
+    assert "<p>The score (roc_auc) of the training and of the validation rows" in page
+    assert f"each of {n_rounds} rounds: higher is better. The model keeps {best} of them." in page
+    assert f"training: {model.train_score_[-1]:.3g}" in page
 
 
 def test_a_report_of_a_boosted_model_is_small_and_written_the_same_again(tmp_path):

@@ -25,6 +25,7 @@ from lhtree.data.table import MOST_ROWS
 from lhtree.data.validation import (
     check_dates,
     check_labels,
+    check_numbers,
     check_present,
     look_up_text,
     show_gaps,
@@ -90,6 +91,7 @@ def read_training_rows(
     check_present("y", y)
     if y_numeric:
         check_dates("y", y)
+        check_numbers(y)
     new_encoding = encoding if learns_columns else None
     if _has_categories(estimator, X, new_encoding):
         table = _encode(estimator, X, new_encoding)

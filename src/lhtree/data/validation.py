@@ -62,6 +62,24 @@ def check_dates(name: str, X: Any) -> None:
         )
 
 
+def check_numbers(y: Any) -> None:
+    """Refuse targets that are text where numbers are predicted; text of numbers may pass."""
+    try:
+        values = np.asarray(y)
+    except (TypeError, ValueError):  # not a list
+        return
+    for value in values.ravel() if values.dtype.kind in "OU" else ():
+        if not isinstance(value, str):
+            continue
+        try:
+            float(value)
+        except ValueError:
+            raise ValueError(
+                f"y must be numbers, got text such as {str(value)!r}; turn it into numbers, or "
+                "use a classifier for classes."
+            ) from None
+
+
 def check_labels(y: NDArray[Any]) -> None:
     """Refuse dates that are missing: no label is one."""
     if y.dtype.kind in "Mm" and np.isnat(y).any():

@@ -56,6 +56,7 @@ ATTRIBUTES = (
     *OF_COLUMNS,
     Attribute("n_iter_", int, decode_integer(0)),
     Attribute("_loss", str, _decode_loss, is_always_there=False),
+    Attribute("_best_round", int, decode_integer(0), is_always_there=False),
     Attribute("_seed", int, decode_integer(0), is_always_there=False),
     Attribute("_quantile", lambda each: each, _decode_quantile, is_always_there=False),
     Attribute("train_score_", np.ascontiguousarray, _decode_scores, is_array=True),
@@ -75,7 +76,8 @@ def _list_checks(state: dict[str, Any]) -> Iterator[Check]:
     yield is_same, "its columns_ have other numbers of categories than its trees"
     yield state["n_iter_"] == len(forest), "its n_iter_ is not the number of its trees"
     n_scores, n_more = len(state["train_score_"]), len(state["validation_score_"])
-    yield n_scores > len(forest), "its train_score_ is too short"
+    n_rounds = state.get("_best_round", len(forest))  # those of a refit have no scores
+    yield n_scores > n_rounds, "its train_score_ is too short"
     yield n_more in (0, n_scores), "its validation_score_ does not have the length of train_score_"
     n_classes, quantile = len(state.get("classes_", "12")), state.get("_quantile")
     n_outputs = n_classes if n_classes > 2 else len(quantile) if isinstance(quantile, list) else 1

@@ -11,23 +11,16 @@ from matplotlib.ticker import MaxNLocator
 from lhtree.arrays import Floats
 from lhtree.estimators.boosting import BoostingEstimator
 from lhtree.estimators.lookup import check_model
+from lhtree.explain.learning import Learning, read_learning
 from lhtree.plot.canvas import DOWN, FAINT, PLAIN, POSITIVE, get_axes, remove_frame, show_legend
-
-LOSSES = {
-    "squared_error": "half the mean squared error",
-    "absolute_error": "mean absolute error",
-    "quantile": "mean quantile loss",
-    "poisson": "half the mean Poisson deviance",
-    "gamma": "half the mean gamma deviance",
-    "log_loss": "log-loss",
-}
 
 
 def plot_learning_curve(model: Any, *, ax: Axes | None = None) -> Axes:
     """Show how training and validation rows did after each round of boosting.
 
     The losses fall, or, if `scoring` names another measure, the scores rise. A line marks the
-    round that the model went back to.
+    round that the model went back to. The curves of a model that was then grown anew from all
+    rows (see `refit`) are those of the first model.
 
     Parameters
     ----------
@@ -47,7 +40,7 @@ def plot_learning_curve(model: Any, *, ax: Axes | None = None) -> Axes:
     >>> from lhtree import LHBoostRegressor
     >>> from lhtree.plot import plot_learning_curve
     >>> X, y = load_diabetes(return_X_y=True)
-    >>> model = LHBoostRegressor(early_stopping=True, random_state=0).fit(X, y)
+    >>> model = LHBoostRegressor(random_state=0).fit(X, y)
     >>> plot_learning_curve(model).get_ylabel()
     'half the mean squared error'
     """
@@ -57,16 +50,17 @@ def plot_learning_curve(model: Any, *, ax: Axes | None = None) -> Axes:
             "model must be a fitted LHBoostClassifier or LHBoostRegressor, got "
             f"{type(model).__name__}; trees and forests have no rounds."
         )
-    sign, measure = _describe_scores(model)
+    learning = read_learning(model)
     ax = get_axes(ax, (6.4, 4.0))
-    _draw_line(ax, sign * model.train_score_, POSITIVE, "training rows")
-    if len(model.validation_score_):
-        _draw_line(ax, sign * model.validation_score_, DOWN, "validation rows")
-    if model.n_iter_ < len(model.train_score_) - 1:
-        kept = f"the model: {model.n_iter_} rounds"
-        ax.axvline(model.n_iter_, color=FAINT, linewidth=1, linestyle="--", zorder=1, label=kept)
+    _draw_line(ax, learning.training, POSITIVE, "training rows")
+    if len(learning.validation):
+        _draw_line(ax, learning.validation, DOWN, "validation rows")
+    if mark := _describe_best(learning):
+        ax.axvline(
+            learning.best_round, color=FAINT, linewidth=1, linestyle="--", zorder=1, label=mark
+        )
     ax.set_xlabel("rounds")
-    ax.set_ylabel(measure, **PLAIN)
+    ax.set_ylabel(learning.measure, **PLAIN)
     ax.set_title("Learning curve")
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     ax.margins(x=0.02)
@@ -75,14 +69,12 @@ def plot_learning_curve(model: Any, *, ax: Axes | None = None) -> Axes:
     return ax
 
 
-def _describe_scores(model: Any) -> tuple[float, str]:
-    """Return the sign of what is drawn, and its name."""
-    scoring = model.scoring
-    if isinstance(scoring, str) and scoring == "loss":
-        return -1.0, LOSSES[getattr(model, "_loss", model.loss)]
-    if scoring is None:
-        return 1.0, "R2" if model._is_regressor else "accuracy"
-    return 1.0, scoring if isinstance(scoring, str) else "score"
+def _describe_best(learning: Learning) -> str | None:
+    """Return what the legend says about the best round, None if it is simply the last."""
+    if learning.n_refitted is not None:
+        return f"best round: {learning.best_round}; the model: {learning.n_refitted} on all rows"
+    is_last = learning.best_round == learning.n_rounds
+    return None if is_last else f"the model: {learning.best_round} rounds"
 
 
 def _draw_line(ax: Axes, values: Floats, color: str, label: str) -> None:

@@ -8,6 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lhtree.arrays import Floats, Ints
+from lhtree.estimators.boosting import BoostingEstimator
+from lhtree.explain.learning import read_learning
 
 N_POINTS = 400  # of the chart of predictions
 N_BINS = 24  # of the distribution of residuals
@@ -94,30 +96,35 @@ def draw_residuals(predictions: NumberPredictions) -> dict[str, Any]:
 
 
 def draw_learning(model: Any) -> dict[str, Any] | None:
-    """Return the mean losses over the rounds of a boosted model, in the units of a chart."""
+    """Return what the rounds of a boosted model reached, in the units of a chart."""
+    if not isinstance(model, BoostingEstimator):
+        return None
+    learning = read_learning(model)
     lines = [
-        ("training", -np.asarray(getattr(model, "train_score_", ())), "positive"),
-        ("validation", -np.asarray(getattr(model, "validation_score_", ())), "negative"),
+        ("training", learning.training, "positive"),
+        ("validation", learning.validation, "negative"),
     ]
-    lines = [(name, loss, kind) for name, loss, kind in lines if len(loss) > 1]
+    lines = [(name, value, kind) for name, value, kind in lines if len(value) > 1]
     if not lines:
         return None
-    low = float(min(loss.min() for _, loss, _ in lines))
-    high = float(max(loss.max() for _, loss, _ in lines))
-    n_rounds = max(len(loss) for _, loss, _ in lines) - 1
+    low = float(min(value.min() for _, value, _ in lines))
+    high = float(max(value.max() for _, value, _ in lines))
     drawn = []
-    for name, loss, kind in lines:
-        shown = np.unique(np.linspace(0, len(loss) - 1, min(len(loss), N_POINTS)).astype(int))
-        across = _place(shown.astype(float), 0.0, float(n_rounds))
-        up = LOW + HIGH - 30 - _place(loss[shown], low, high)
+    for name, value, kind in lines:
+        shown = np.unique(np.linspace(0, len(value) - 1, min(len(value), N_POINTS)).astype(int))
+        across = _place(shown.astype(float), 0.0, float(learning.n_rounds))
+        up = LOW + HIGH - 30 - _place(value[shown], low, high)
         points = zip(across.round(1).tolist(), up.round(1).tolist(), strict=True)
-        drawn.append({"name": name, "kind": kind, "points": list(points), "last": loss[-1]})
+        drawn.append({"name": name, "kind": kind, "points": list(points), "last": value[-1]})
     return {
         "lines": drawn,
         "low": low,
         "high": high,
-        "n_rounds": n_rounds,
-        "n_kept": len(model.forest_),
+        "n_rounds": learning.n_rounds,
+        "measure": learning.measure,
+        "is_loss": learning.is_loss,
+        "best_round": learning.best_round,
+        "n_refitted": learning.n_refitted,
     }
 
 

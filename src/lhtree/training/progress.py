@@ -122,8 +122,8 @@ class RoundProgress(Progress):
             print(text, file=sys.stderr, flush=True)
         return stops
 
-    def report_refit(self, n_rounds: int) -> None:
+    def report_refit(self, best_round: int, n_rounds: int) -> None:
         """Report that a model of so many rounds grows from all rows."""
         if self._is_verbose:
-            text = f"[lhtree] refit: {n_rounds} rounds on all rows"
+            text = f"[lhtree] best round: {best_round}; refit: {n_rounds} rounds on all rows"
             print(text, file=sys.stderr, flush=True)

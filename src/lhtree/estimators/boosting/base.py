@@ -108,9 +108,10 @@ class BoostingEstimator(TreeEstimator):
                 scores = GrowingScores(self, scorer, *parts, self._seed)
             is_stopped = self._run(boosting, scores, progress, earlier, float(params.tol))
             if held_out is not None and not is_stopped and params.refits(len(training.y)):
-                n_rounds = count_refitted(boosting, self.n_iter_)
+                self._best_round = len(self.forest_)
+                n_rounds = count_refitted(boosting, self._best_round)
                 del boosting, scores
-                progress.report_refit(n_rounds)
+                progress.report_refit(self._best_round, n_rounds)
                 self._refit(training, n_rounds, params)
         progress.end()
         return self
@@ -155,6 +156,7 @@ class BoostingEstimator(TreeEstimator):
             n_rounds = run_watched(boosting, watch)
         self.forest_ = boosting.take(n_rounds)
         self.n_iter_ = len(self.forest_)
+        self.__dict__.pop("_best_round", None)  # of an earlier fit
         found = negate(boosting.average_losses()) if scores is None else scores.list_all()
         if earlier is not None:
             found = earlier.extend(found, has_losses=scores is None)

@@ -45,6 +45,11 @@ class Earlier(NamedTuple):
                 f"n_estimators={params.n_estimators} must be at least {n_rounds}, the number of "
                 "rounds that are there, when warm_start=True."
             )
+        if hasattr(estimator, "_best_round"):
+            raise ValueError(
+                "warm_start=True cannot continue a model that was grown anew from all rows; set "
+                "warm_start=True or refit=False before its first fit, or warm_start=False now."
+            )
         losses = (estimator.train_score_, estimator.validation_score_)
         earlier = cls(
             estimator.forest_,

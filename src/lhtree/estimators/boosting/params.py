@@ -214,12 +214,11 @@ class BoostingParams:
             return ROUNDS
         return ROUNDS_OF_CLASSES if n_classes > 2 else ROUNDS_AT_MOST
 
-    def _plan_rates(self) -> dict[str, float]:
+    def _plan_rates(self) -> tuple[float, float, float]:
+        """Return the first rate, its growth from round to round, and the largest rate."""
         if is_auto(self.learning_rate):
-            rates = (FIRST_RATE, RATE_GROWTH, MOST_RATE)
-        else:
-            rates = (float(self.learning_rate), 0.0, float(self.learning_rate))
-        return dict(zip(("learning_rate", "rate_growth", "most_rate"), rates, strict=True))
+            return FIRST_RATE, RATE_GROWTH, MOST_RATE
+        return float(self.learning_rate), 0.0, float(self.learning_rate)
 
     def _limit_hessian(self, least: float, *, is_counted: bool) -> float:
         if is_counted:  # hessians count rows
@@ -263,6 +262,7 @@ class BoostingParams:
         """
         n_rounds = self.count_rounds(stops_early=stops_early, n_classes=n_classes)
         patience = int(self.n_iter_no_change) if stops_early else 0
+        first_rate, growth, most_rate = self._plan_rates()
         wanted = int(2 * math.sqrt(n_numbers)) if is_auto(self.max_terms) else self.max_terms
         max_terms = min(n_numbers, MOST_DRAWN, wanted)
         least = count_min_samples(self.min_samples_leaf, n_rows, least=1)
@@ -271,7 +271,9 @@ class BoostingParams:
         return BoostingPlan(
             n_rounds=n_rounds,
             patience=min(patience, n_rounds + 1),
-            **self._plan_rates(),
+            learning_rate=first_rate,
+            rate_growth=growth,
+            most_rate=most_rate,
             subsample=float(self.subsample),
             l2_regularization=float(self.l2_regularization),
             max_leaf_nodes=self._count_leaves(n_rows),
