@@ -214,7 +214,7 @@ class BoostingParams:
             return ROUNDS
         return ROUNDS_OF_CLASSES if n_classes > 2 else ROUNDS_AT_MOST
 
-    def _plan_rates(self) -> dict[str, float]:
+    def _plan_rates(self) -> dict[str, Any]:
         if is_auto(self.learning_rate):
             rates = (FIRST_RATE, RATE_GROWTH, MOST_RATE)
         else:
