@@ -7,26 +7,28 @@ from sklearn.base import clone
 from lhtree import LHBoostClassifier, LHBoostRegressor
 
 COLORS = ["red", "it's", 'a "b"', "grey", "ü"]
+# So many rounds: no rows are held out.
+ROUNDS = {"learning_rate": 0.1, "early_stopping": False, "random_state": 0}
 REGRESSORS = {
-    "numbers": LHBoostRegressor(random_state=0, n_estimators=12),
-    "single columns": LHBoostRegressor(random_state=0, n_estimators=12, n_hyperplanes=0),
-    "hyperplanes": LHBoostRegressor(random_state=0, n_estimators=5, n_hyperplanes=7, max_terms=4),
-    "deep": LHBoostRegressor(random_state=0, n_estimators=2, max_leaf_nodes=90),
-    "stumps": LHBoostRegressor(random_state=0, n_estimators=9, max_depth=1),
-    "absolute error": LHBoostRegressor("absolute_error", random_state=0, n_estimators=7),
-    "a quantile": LHBoostRegressor("quantile", quantile=0.9, random_state=0, n_estimators=7),
+    "numbers": LHBoostRegressor(**ROUNDS, n_estimators=12),
+    "single columns": LHBoostRegressor(**ROUNDS, n_estimators=12, n_hyperplanes=0),
+    "hyperplanes": LHBoostRegressor(**ROUNDS, n_estimators=5, n_hyperplanes=7, max_terms=4),
+    "deep": LHBoostRegressor(**ROUNDS, n_estimators=2, max_leaf_nodes=90),
+    "stumps": LHBoostRegressor(**ROUNDS, n_estimators=9, max_depth=1),
+    "absolute error": LHBoostRegressor("absolute_error", **ROUNDS, n_estimators=7),
+    "a quantile": LHBoostRegressor("quantile", quantile=0.9, **ROUNDS, n_estimators=7),
     "quantiles": LHBoostRegressor(
-        "quantile", quantile=[0.4, 0.5, 0.6], random_state=0, n_estimators=9, learning_rate=1.0
+        "quantile", quantile=[0.4, 0.5, 0.6], **ROUNDS | {"learning_rate": 1.0}, n_estimators=9
     ),
-    "poisson": LHBoostRegressor("poisson", random_state=0, n_estimators=7),
-    "gamma": LHBoostRegressor("gamma", random_state=0, n_estimators=7),
-    "no tree": LHBoostRegressor(random_state=0, n_estimators=1, min_samples_leaf=10_000),
+    "poisson": LHBoostRegressor("poisson", **ROUNDS, n_estimators=7),
+    "gamma": LHBoostRegressor("gamma", **ROUNDS, n_estimators=7),
+    "no tree": LHBoostRegressor(**ROUNDS, n_estimators=1, min_samples_leaf=10_000),
 }
 CLASSIFIERS = {
-    "one class": (LHBoostClassifier(random_state=0, n_estimators=3), 1),
-    "two classes": (LHBoostClassifier(random_state=0, n_estimators=12), 2),
-    "three classes": (LHBoostClassifier(random_state=0, n_estimators=12), 3),
-    "five classes": (LHBoostClassifier(random_state=0, n_estimators=6, n_hyperplanes=0), 5),
+    "one class": (LHBoostClassifier(**ROUNDS, n_estimators=3), 1),
+    "two classes": (LHBoostClassifier(**ROUNDS, n_estimators=12), 2),
+    "three classes": (LHBoostClassifier(**ROUNDS, n_estimators=12), 3),
+    "five classes": (LHBoostClassifier(**ROUNDS, n_estimators=6, n_hyperplanes=0), 5),
 }
 NAMES = [*REGRESSORS, *CLASSIFIERS]
 

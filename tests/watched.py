@@ -1,5 +1,7 @@
 """Small boosted models, their rows, and a callback: for tests of what happens between rounds."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
@@ -35,8 +37,9 @@ def make_rows(name="numbers", n=500):
 
 
 def make(name, **parameters):
-    """Return a small model."""
-    settings = {"n_estimators": 15, "random_state": 0, "n_jobs": 1, "categorical_features": [4]}
+    """Return a small model of so many rounds: no rows are held out unless a test says so."""
+    settings: dict[str, Any] = {"n_estimators": 15, "early_stopping": False, "learning_rate": 0.1}
+    settings |= {"random_state": 0, "n_jobs": 1, "categorical_features": [4]}
     return clone(MODELS[name]).set_params(**settings | parameters)
 
 

@@ -27,7 +27,7 @@ def expected_failures(estimator):
         LHTClassifier(contrast="fisher", criterion="gini"),
         LHBoostClassifier(n_estimators=20),
         LHBoostRegressor(n_estimators=20),
-        LHBoostRegressor(n_estimators=5, n_hyperplanes=0),
+        LHBoostRegressor(n_estimators=30, n_hyperplanes=0),
         LHBoostRegressor("absolute_error", n_estimators=20),
         LHBoostRegressor("quantile", quantile=0.5, n_estimators=20),
         LHBoostRegressor("poisson", n_estimators=20),

@@ -16,8 +16,9 @@ TRENDS = [1, -1, 0, 1]
 
 
 def make(kind, **parameters):
-    """Return a small model."""
-    return kind(**{"n_estimators": 30, "random_state": 0, "max_leaf_nodes": 12, **parameters})
+    """Return a small model of so many rounds: no rows are held out unless a test says so."""
+    rounds = {"n_estimators": 30, "learning_rate": 0.1, "early_stopping": False}
+    return kind(**{**rounds, "random_state": 0, "max_leaf_nodes": 12, **parameters})
 
 
 @pytest.fixture(scope="module")

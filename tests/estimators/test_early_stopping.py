@@ -103,7 +103,8 @@ def test_training_and_validation_rows_may_be_sparse_or_dense(kind, rows):
 @KINDS
 def test_a_part_of_the_rows_is_held_out(kind, rows):
     X, y = rows[0], to_target(kind, rows[1])
-    model = kind(n_estimators=400, early_stopping=True, random_state=0)
+    model = kind(n_estimators=400, early_stopping=True, refit=False, random_state=0)
+    model.set_params(validation_fraction=0.1)
     first = clone(model).fit(X, y)
     assert 0 < first.n_iter_ < 390
     assert first.forest_.weight[0] == 360
@@ -114,8 +115,8 @@ def test_a_part_of_the_rows_is_held_out(kind, rows):
     assert less.forest_.weight[0] == 200
 
 
-@pytest.mark.parametrize(("n", "is_held_out"), [(10_000, False), (10_001, True)])
-def test_auto_holds_rows_out_of_large_tables(n, is_held_out):
+@pytest.mark.parametrize(("n", "is_held_out"), [(99, False), (100, True)])
+def test_auto_holds_rows_out_from_100_rows_on(n, is_held_out):
     X = np.random.default_rng(0).normal(size=(n, 2))
     model = LHBoostRegressor(n_estimators=2).fit(X, X[:, 0])
     assert (len(model.validation_score_) > 0) == is_held_out
@@ -205,9 +206,9 @@ def test_too_few_rows_to_hold_some_out_are_refused(parameters, n_rows, words, ro
 
 PARAMETERS: list[tuple[str, list[Any], str]] = [
     ("loss", ["squared", None, 1], "one of "),
-    ("learning_rate", [0, -0.1, np.nan, np.inf, "a", None], "a number above 0"),
-    ("n_estimators", [0, 2.0, "auto", 2**24 + 1, True, None], "an integer from 1 to 16777216"),
-    ("max_leaf_nodes", [1, 40_000, 2.0, None], "an integer from 2 to 32768"),
+    ("learning_rate", [0, -0.1, np.nan, np.inf, "a", None], "a number above 0, or 'auto'"),
+    ("n_estimators", [0, 2.0, "many", 2**24 + 1, True, None], "from 1 to 16777216, or 'auto'"),
+    ("max_leaf_nodes", [1, 40_000, 2.0, "all", None], "from 2 to 32768, or 'auto'"),
     ("max_depth", [0, 2.0, "a"], "an integer of at least 1, or None"),
     ("min_samples_leaf", [0, 0.1, None], "an integer of at least 1"),
     ("l2_regularization", [-1, np.inf, np.nan, "a", None], "a number of at least 0"),
@@ -218,7 +219,8 @@ PARAMETERS: list[tuple[str, list[Any], str]] = [
     ("max_bins", [1, 256, 16.0, None], "an integer from 2 to 255"),
     ("max_categories", [1, 256, 2.0, None], "an integer from 2 to 255"),
     ("early_stopping", [None, 1, "never"], "True, False or 'auto'"),
-    ("validation_fraction", [0, 1, 1.0, 20, None], "a fraction of the rows between 0 and 1"),
+    ("refit", [None, 1, "never"], "True, False or 'auto'"),
+    ("validation_fraction", [0, 1, 1.0, 20, "all", None], "between 0 and 1, or 'auto'"),
     ("n_iter_no_change", [0, 1.5, None], "an integer of at least 1"),
     ("n_jobs", [0, 1.5, "a"], "a nonzero integer, or None for all cores"),
     ("random_state", ["a", -1, 2**32], "None, an integer from 0 to 2\\*\\*32 - 1 or a"),
@@ -265,7 +267,8 @@ def test_more_classes_than_the_core_takes_are_refused():
 def test_many_classes_stop_early(is_given, rows):
     X, y, X_val, y_val, weight = rows
     y, y_val = np.digitize(y, [-0.5, 0.5]), np.digitize(y_val, [-0.5, 0.5])
-    model = LHBoostClassifier(n_estimators=400, early_stopping=True, random_state=0)
+    model = LHBoostClassifier(n_estimators=400, early_stopping=True, refit=False)
+    model.set_params(validation_fraction=0.1, random_state=0)
     given = {"X_val": X_val, "y_val": y_val, "sample_weight_val": weight} if is_given else {}
     model.fit(X, y, **given)
     best = int(np.argmax(model.validation_score_))
@@ -283,7 +286,8 @@ def test_held_out_rows_teach_nothing(kind, rows):
     X, y = rows[0].copy(), rows[1]
     X[::7, 1] = np.nan
     model = (LHBoostRegressor if kind == "numbers" else LHBoostClassifier)(random_state=0)
-    model.set_params(n_estimators=20, early_stopping=True, n_iter_no_change=30)
+    model.set_params(n_estimators=20, early_stopping=True, n_iter_no_change=30, refit=False)
+    model.set_params(validation_fraction=0.1)
     target = {"two": y > 0, "many": np.digitize(y, [-0.5, 0.5]), "numbers": y}[kind]
     first = clone(model).fit(X, target)
     classes = None if kind == "numbers" else target

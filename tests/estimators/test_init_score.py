@@ -30,8 +30,9 @@ def make_rows(loss):
 
 
 def make(loss, **parameters):
-    """Return a small model."""
-    parameters = {"n_estimators": 15, "random_state": 0, **parameters}
+    """Return a small model of so many rounds: no rows are held out unless a test says so."""
+    rounds = {"n_estimators": 15, "learning_rate": 0.1, "early_stopping": False}
+    parameters = {**rounds, "random_state": 0, **parameters}
     if "classes" in loss:
         return LHBoostClassifier(**parameters)
     return LHBoostRegressor(loss, **parameters)
@@ -122,7 +123,7 @@ def test_rows_of_weight_zero_and_threads_change_nothing(loss):
 def test_validation_rows_have_offsets_of_their_own(loss):
     X, y, offset = make_rows(loss)
     validation = {"X_val": X[1000:], "y_val": y[1000:], "init_score_val": offset[1000:]}
-    model = make(loss, n_estimators=400).fit(
+    model = make(loss, n_estimators=400, early_stopping=True).fit(
         X[:1000], y[:1000], init_score=offset[:1000], **validation
     )
     assert 0 < model.n_iter_ < 390

@@ -27,6 +27,14 @@ def one_thread():
         yield
 
 
+# Where a test means as many rounds, of the same rate, as theirs have by default.
+ROUNDS: dict[str, Any] = {
+    "n_estimators": 100,
+    "learning_rate": 0.1,
+    "max_leaf_nodes": 31,
+    "early_stopping": False,
+    "random_state": 0,
+}
 KINDS = pytest.mark.parametrize("kind", [LHBoostClassifier, LHBoostRegressor])
 
 
@@ -42,6 +50,7 @@ def test_trees_by_single_columns_predict_like_theirs(loss, max_leaf_nodes):
     shared: dict[str, Any] = {
         "max_leaf_nodes": max_leaf_nodes,
         "l2_regularization": 0.0,
+        "learning_rate": 0.1,
         "early_stopping": False,
     }
     if loss == "log_loss":
@@ -51,7 +60,6 @@ def test_trees_by_single_columns_predict_like_theirs(loss, max_leaf_nodes):
         found, expected = (each.fit(X, y).decision_function(X).ravel() for each in (ours, theirs))
     else:
         theirs = HistGradientBoostingRegressor(loss, max_iter=5, min_samples_leaf=20, **shared)
-        shared["learning_rate"] = 0.1
         ours = LHBoostRegressor(
             loss, n_estimators=5, min_samples_leaf=20, n_hyperplanes=0, **shared
         )
@@ -88,14 +96,15 @@ def test_counts_and_amounts_have_losses_of_their_own(loss, seed):
         return deviance(target, np.maximum(model.predict(rows), least))
 
     single, squares = (
-        LHBoostRegressor(each, min_samples_leaf=20, n_hyperplanes=0).fit(X, y)
+        LHBoostRegressor(each, min_samples_leaf=20, n_hyperplanes=0, random_state=0).fit(X, y)
         for each in (loss, "squared_error")
     )
     assert measure(single) < measure(squares)
     assert measure(single) < measure(DummyRegressor().fit(X, y))
     assert measure(single, X, y) < measure(DummyRegressor().fit(X, y), X, y)
     theirs = HistGradientBoostingRegressor(loss=loss).fit(X, y)
-    assert measure(LHBoostRegressor(loss, min_samples_leaf=20).fit(X, y)) < measure(theirs)
+    ours = LHBoostRegressor(loss, min_samples_leaf=20, random_state=0).fit(X, y)
+    assert measure(ours) < measure(theirs)
 
 
 @pytest.mark.parametrize("level", [0.2, 0.5, 0.8])
@@ -104,7 +113,8 @@ def test_quantiles_of_skewed_targets(level):
     X = np.column_stack([np.abs(rng.randn(10_000)), -rng.randint(2, size=10_000)])
     truth = 0.5 * X[:, 0] - 2 * X[:, 1] + 1.23
     y = rng.exponential(scale=-truth / np.log(1 - level))
-    model = LHBoostRegressor("quantile", quantile=level, n_estimators=25, max_leaf_nodes=10)
+    shape = {"n_estimators": 25, "max_leaf_nodes": 10}
+    model = LHBoostRegressor("quantile", quantile=level, **ROUNDS | shape)
     predicted = model.fit(X, y).predict(X)
     assert_allclose(np.mean(predicted > y), level, rtol=1e-2)
     loss = mean_pinball_loss(y, predicted, alpha=level)
@@ -131,7 +141,7 @@ def test_missing_values_cost_little(share, least):
         strict=True,
     ):  # fmt: skip
         X[np.random.RandomState(0).binomial(1, share, size=X.shape) > 0] = np.nan
-        assert kind().fit(X, y).score(X, y) > expected
+        assert kind(**ROUNDS).fit(X, y).score(X, y) > expected
 
 
 class BothEnds(TransformerMixin, BaseEstimator):
@@ -155,7 +165,8 @@ def test_missing_values_are_tried_on_both_sides():
     X[X[:, 1] == 0, 1] = np.nan
     X[X[:, 2] == 41, 2] = np.nan
     X[y > np.percentile(y, 70), 3] = np.nan
-    model = LHBoostRegressor(n_estimators=50, max_leaf_nodes=5, n_hyperplanes=0)
+    shape = {"n_estimators": 50, "max_leaf_nodes": 5}
+    model = LHBoostRegressor(n_hyperplanes=0, **ROUNDS | shape)
     expected = make_pipeline(BothEnds(), clone(model)).fit(X, y)
     assert_allclose(model.fit(X, y).predict(X), expected.predict(X))
 
@@ -164,7 +175,8 @@ def test_one_split_divides_categories_that_alternate():
     rng = np.random.RandomState(0)
     X = np.column_stack([rng.rand(6000), rng.randint(6, size=6000)])
     y = X[:, 1] % 2 == 0
-    model = LHBoostClassifier(n_estimators=1, max_depth=1, n_hyperplanes=0)
+    shape = {"n_estimators": 1, "max_depth": 1}
+    model = LHBoostClassifier(n_hyperplanes=0, **ROUNDS | shape)
     for given in ([False, True], [1]):
         assert cross_val_score(model.set_params(categorical_features=given), X, y).mean() == 1
     model.fit(X, y)
@@ -208,8 +220,8 @@ def test_nullable_integers_are_read():
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({"a": rng.integers(10, size=100)})
     y = rng.integers(2, size=100)
-    model = LHBoostClassifier(n_estimators=5).fit(frame.astype(pd.Int64Dtype()), y)
-    expected = LHBoostClassifier(n_estimators=5).fit(frame, y)
+    model = LHBoostClassifier(**ROUNDS).fit(frame.astype(pd.Int64Dtype()), y)
+    expected = LHBoostClassifier(**ROUNDS).fit(frame, y)
     assert_array_equal(model.predict_proba(frame), expected.predict_proba(frame))
 
 
@@ -255,7 +267,7 @@ def test_validation_rows_are_like_a_part_held_out(kind, is_weighted):
     y = X[:, 0] + X[:, 1] * X[:, 2] + rng.normal(size=400) / 2
     y = (y > 0).astype(int) if kind is LHBoostClassifier else y
     weight = rng.randint(1, 4, size=400) if is_weighted else np.ones(400, dtype=int)
-    model = kind(early_stopping=True, validation_fraction=0.5, random_state=3)
+    model = kind(early_stopping=True, validation_fraction=0.5, refit=False, random_state=3)
     expected = clone(model).fit(X, y, weight)
     kept, held_out = train_test_split(
         np.arange(400), test_size=0.5, random_state=draw_seed(3),

@@ -59,8 +59,10 @@ def make_rows(name, n=600, seed=0):
 
 
 def make(name, **parameters):
-    """Return a small model."""
-    return clone(MODELS[name]).set_params(**{"n_estimators": 15, "random_state": 0, **parameters})
+    """Return a small model of so many rounds: no rows are held out unless a test says so."""
+    rounds = {"n_estimators": 15, "learning_rate": 0.1, "early_stopping": False}
+    rounds |= {"max_leaf_nodes": 31, "random_state": 0}
+    return clone(MODELS[name]).set_params(**rounds | parameters)
 
 
 @NAMES
@@ -267,6 +269,6 @@ def test_bad_quantiles_are_refused(quantile):
 @pytest.mark.parametrize("name", ["poisson", "gamma", "quantiles"])
 def test_means_and_quantiles_stop_early(name):
     X, y = make_rows(name)
-    model = make(name, early_stopping=True, n_estimators=500).fit(X, y)
+    model = make(name, early_stopping=True, refit=False, n_estimators=500).fit(X, y)
     best = int(np.argmax(model.validation_score_))
     assert 0 < model.n_iter_ == best < 480

@@ -62,6 +62,7 @@ def test_chunks_grow_with_the_speed_of_rounds(monkeypatch):
 def test_tolerance_drops_rounds_that_gain_little():
     X, y = make_rows()
     stopping = {"early_stopping": True, "n_estimators": 300, "n_iter_no_change": 3}
+    stopping["refit"] = False
     n_rounds = []
     for tol in (0.0, 0.001, 0.01, 1e9):
         model = make("numbers", tol=tol, **stopping).fit(X, y)
@@ -96,6 +97,7 @@ SCORERS = [
 def test_scores_are_those_of_a_scorer(name, given, has_validation):
     X, y = make_rows(name)
     model = make(name, scoring=given, n_estimators=60, n_iter_no_change=5)
+    model.set_params(early_stopping=has_validation)
     if has_validation:
         model.fit(X[100:], y[100:], X_val=X[:100], y_val=y[:100])
         assert model.n_iter_ == np.argmax(model.validation_score_)
@@ -135,7 +137,7 @@ def test_a_scorer_may_predict_other_rows():
 def test_held_out_rows_are_scored():
     X, y = make_rows("two classes")
     model = make("two classes", scoring="roc_auc", early_stopping=True, n_estimators=100)
-    model.fit(X, y)
+    model.set_params(refit=False, validation_fraction=0.1, n_iter_no_change=10).fit(X, y)
     assert model.n_iter_ == np.argmax(model.validation_score_) < 90
     assert model.validation_score_[0] == 0.5
     assert model.forest_.weight[0] == 450

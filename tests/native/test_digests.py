@@ -66,6 +66,7 @@ def fit(kind, target, n_hyperplanes, weighting):
     model = (LHBoostRegressor if target == "numbers" else LHBoostClassifier)(
         n_estimators=5,
         early_stopping=target == "many",
+        refit=False,
         max_leaf_nodes=12,
         n_hyperplanes=n_hyperplanes,
         categorical_features=categories,

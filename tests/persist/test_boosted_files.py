@@ -253,7 +253,8 @@ def test_files_are_small(n_hyperplanes, most, path):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(5000, 10))
     y = np.sin(2 * X[:, 0]) + X[:, 1] * X[:, 2] + X[:, 3:].sum(axis=1)
-    model = LHBoostRegressor(n_hyperplanes=n_hyperplanes).fit(X, y)
+    model = LHBoostRegressor(n_estimators=100, max_leaf_nodes=31, early_stopping=False)
+    model.set_params(n_hyperplanes=n_hyperplanes).fit(X, y)
     assert model.get_n_leaves() == 3100
     save(model, path)
     assert path.stat().st_size < most

@@ -210,7 +210,8 @@ def boosted(path):
     X[:, 3] = rng.integers(0, 9, 300)
     X[rng.random(300) < 0.2, 1] = np.nan
     y = X[:, 0] + np.nan_to_num(X[:, 1]) + X[:, 3] % 3 > 1
-    model = LHBoostClassifier(n_estimators=6, categorical_features=[3], random_state=0).fit(X, y)
+    model = LHBoostClassifier(n_estimators=6, categorical_features=[3], random_state=0)
+    model.set_params(learning_rate=0.1, max_leaf_nodes=31, early_stopping=False).fit(X, y)
     assert min(map(len, (model.forest_.threshold, model.forest_.codes, model.forest_.cut))) > 1
     save(model, path)
     return path
@@ -241,7 +242,7 @@ FEWER_CATEGORIES = {
         (set_array("ensemble.fill", i0=2**31 - 1), "the fill of a term is out of the range"),
         (set_array("ensemble.importance", i0=np.inf), "an importance is negative or not finite"),
         (set_array("ensemble.importance", i0=-1), "an importance is negative or not finite"),
-        (set_array("columns.n_codes", i0=1), "a column of categories|one entry per split"),
+        (set_array("columns.n_codes", i0=1), "bits|a column of categories|one entry per split"),
         (set_array("columns.n_codes", i_1=0), "bits|one entry per split"),
         (set_array("columns.n_codes", i_1=8), "other numbers of categories than its trees"),
         (set_array("columns.origin", i0=np.nan), "the origin of a column is not an integer"),

@@ -133,7 +133,7 @@ def settle_start(
     The scores of `rows` and `others` move along.
     """
     alone = replace(
-        plan, n_rounds=1, subsample=1.0, l2_regularization=0.0,
+        plan, n_rounds=1, rate_growth=0.0, most_rate=1.0, subsample=1.0, l2_regularization=0.0,
         max_depth=0, patience=0, n_hyperplanes=0, max_features=0,
     )  # fmt: skip
     base, rate = scale.base.copy(), 1.0

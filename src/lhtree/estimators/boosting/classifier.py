@@ -29,7 +29,8 @@ class LHBoostClassifier(ClassifierMixin, BoostingEstimator):
     Each tree is grown on the gradients that the trees before it left. A node tries all its
     single columns, and hyperplanes whose weights are the shrunken least squares of the
     gradient on some of its columns, in closed form. All sums are exact integers: the model
-    does not depend on the order of rows or the number of threads.
+    does not depend on the number of threads nor, if no part of the rows is drawn
+    (``early_stopping=False``), on their order.
 
     Parameters
     ----------
