@@ -85,7 +85,8 @@ def test_a_fit_ends_after_as_many_rounds_as_it_may_have(capfd):
 
 @pytest.mark.parametrize(("n", "n_leaves"), [(20_000, 15), (20_001, 31)])
 def test_trees_of_many_rows_have_more_leaves(n, n_leaves):
-    model = LHBoostRegressor(n_estimators=1, early_stopping=False).fit(*make_steps(n))
+    model = LHBoostRegressor(n_estimators=1, early_stopping=False, l2_regularization=0)
+    model.fit(*make_steps(n))
     assert model.get_n_leaves() == n_leaves
 
 
@@ -116,7 +117,9 @@ def test_30_rounds_in_vain_end_a_fit(kind):
 
 
 def test_the_two_estimators_have_the_same_defaults():
-    own = {"loss", "quantile", "class_weight"}
+    own = {"loss", "quantile", "class_weight", "l2_regularization"}  # in units of hessians
+    assert LHBoostClassifier().l2_regularization == 0.3
+    assert LHBoostRegressor().l2_regularization == 3.0
     first, second = (
         {name: value for name, value in kind().get_params().items() if name not in own}
         for kind in (LHBoostClassifier, LHBoostRegressor)
@@ -131,9 +134,10 @@ def test_automatic_rules_can_be_stated():
         "max_leaf_nodes": 15,
         "early_stopping": True,
         "refit": True,
+        "validation_fraction": 0.2,
+        "l2_regularization": 3.0,
+        "n_iter_no_change": 30,
     }
-    stated |= {"validation_fraction": 0.2, "l2_regularization": 0.3, "n_iter_no_change": 30}
-    stated["refit"] = True
     expected = LHBoostRegressor(random_state=0, **stated).fit(X, y)
     model = LHBoostRegressor(random_state=0).fit(X, y)
     assert_same(expected, model)

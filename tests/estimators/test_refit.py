@@ -113,7 +113,7 @@ def test_a_refitted_model_cannot_go_on(name):
     model = make(name, **STOPPED).fit(X, y)
     if model.n_iter_ == 0:
         return
-    with pytest.raises(ValueError, match=r"^warm_start=True continues on the rows, targets, weig"):
+    with pytest.raises(ValueError, match=r"^warm_start=True cannot continue a model that"):
         model.set_params(warm_start=True, n_estimators=300).fit(X, y)
 
 
@@ -154,7 +154,9 @@ def test_scores_of_a_scorer_stay_those_of_the_first_model():
 def test_a_line_of_progress_tells_of_the_refit(capfd):
     model = make("numbers", verbose=1, **STOPPED).fit(*make_rows())
     lines = capfd.readouterr().err.splitlines()
-    assert lines[-1] == f"[lhtree] refit: {model.n_iter_} rounds on all rows"
+    best = int(np.argmax(model.validation_score_))
+    wanted = f"[lhtree] best round: {best}; refit: {model.n_iter_} rounds on all rows"
+    assert lines[-1] == wanted
     make("numbers", verbose=1, refit=False, **STOPPED).fit(*make_rows())
     assert "refit" not in capfd.readouterr().err
 

@@ -68,6 +68,7 @@ def fit(kind, target, n_hyperplanes, weighting):
         early_stopping=target == "many",
         refit=False,
         max_leaf_nodes=12,
+        l2_regularization=0.3,
         n_hyperplanes=n_hyperplanes,
         categorical_features=categories,
         random_state=0,

@@ -121,7 +121,8 @@ def test_contributions_lead_from_the_mean_to_the_score(name, ax):
 
 def test_changes_are_seen_beside_a_large_base(ax):
     X = np.arange(100.0)[:, np.newaxis]
-    kind = {"n_estimators": 20, "learning_rate": 0.1, "early_stopping": False}
+    kind = {"n_estimators": 20, "learning_rate": 0.1, "l2_regularization": 0.3}
+    kind["early_stopping"] = False
     model = LHBoostRegressor(**kind).fit(X, 1000 + X[:, 0])
     plot.plot_contributions(model, X[:1], ax=ax)
     low, high = ax.get_xlim()
@@ -144,7 +145,7 @@ def test_contributions_name_the_category_and_the_unit(ax):
 def test_segments_of_a_boosted_tree_separate_the_sides_of_their_nodes():
     rng = np.random.default_rng(1)
     X = rng.normal(size=(300, 2)) * [1, 100] + [0, 1000]
-    kind = {"n_estimators": 5, "early_stopping": False}
+    kind = {"n_estimators": 5, "early_stopping": False, "l2_regularization": 0.3}
     model = LHBoostRegressor(**kind).fit(X, X[:, 0] + X[:, 1] / 100 > 10)
     low, high = X.min(axis=0), X.max(axis=0)
     n_segments = 0
