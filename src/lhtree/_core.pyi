@@ -95,6 +95,9 @@ def divide_scores(
 def boost(
     columns: object, training: object, validation: object, loss: str, plan: object, n_threads: int
 ) -> dict[str, Any]: ...
+def grow_averaged(
+    columns: object, rows: object, plan: object, n_threads: int, report: object
+) -> dict[str, Any]: ...
 
 # ---- predicting ----
 
