@@ -26,7 +26,7 @@ from lhtree.cli.tables import (
     open_writer,
 )
 from lhtree.files import replacing
-from lhtree.model.link import is_boosted, read_link
+from lhtree.model.link import is_exact, read_link
 
 EXAMPLES = Examples(
     "lhtree predict wine.safetensors wine.csv",
@@ -95,7 +95,7 @@ def opened(output: Path | None) -> Iterator[BinaryIO]:
 
 def list_levels(model: Any) -> tuple[float, ...]:
     """Return the levels of a model of several quantiles, each of which has a column."""
-    return read_link(model).levels if is_boosted(model) else ()
+    return read_link(model).levels if is_exact(model) else ()
 
 
 def make_schema(model: Any, proba: bool) -> pa.Schema:

@@ -143,7 +143,7 @@ class BoostedWriter:
         ensemble, tables = self.ensemble, self.tables
         rows = graph.add("Gather", blocks, step, axis=0)
         n_rows = graph.add("Shape", rows, start=0, end=1)
-        total = graph.constant(ensemble.base[np.newaxis].astype(np.float64))
+        total = graph.constant(ensemble.start[np.newaxis].astype(np.float64))
         shape = graph.add("Concat", n_rows, graph.integers(ensemble.n_outputs), axis=0)
         total = graph.add("Expand", total, shape)
         if len(ensemble):
@@ -155,6 +155,8 @@ class BoostedWriter:
             value = graph.add("Reshape", value, shape)
             added = graph.add("ReduceSum", value, graph.integers(0), keepdims=0)
             total = graph.add("Add", total, added)
+        if ensemble.n_averaged > 1:
+            total = graph.add("Div", total, graph.constant(float(ensemble.n_averaged)))
         total = graph.add("Add", total, graph.constant(ensemble.origin))
         for factor in self.plain.scale:
             total = graph.add("Mul", total, graph.constant(factor))

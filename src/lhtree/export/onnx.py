@@ -23,7 +23,7 @@ from lhtree.export.plain import PlainModel, Terms, place_terms, read_model
 from lhtree.export.writing_onnx import add_labels, choose_label_type, normalize, split_blocks
 from lhtree.files import PathLike, write_atomically
 from lhtree.model.forest import Forest
-from lhtree.model.link import is_boosted, read_link
+from lhtree.model.link import is_exact, read_link
 from lhtree.model.prediction import MOST_EXTREME, TIE_WEIGHT
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def to_onnx(model: Any, path: PathLike | None = None, *, dtype: str = "float64")
 
     Parameters
     ----------
-    model : LHTClassifier, LHForestClassifier, LHBoostClassifier or LHBoostRegressor
+    model : classifier or regressor of this package
         A fitted model.
     path : str or path-like, optional
         The file to write; an existing one is replaced once the new one is complete.
@@ -105,7 +105,7 @@ def _make(model: Any, dtype: str) -> ModelProto:
         TensorProto.INT64 if classes is None else getattr(TensorProto, choose_label_type(classes))
     )
     n_classes = 0 if classes is None else len(classes)
-    levels = read_link(model).levels if is_boosted(model) else ()
+    levels = read_link(model).levels if is_exact(model) else ()
     n_levels = [len(levels)] if levels else []
     info: dict[str, tuple[int, list[Any]]] = {
         "label": (label, ["n_rows"]),
@@ -131,7 +131,7 @@ def _make(model: Any, dtype: str) -> ModelProto:
 
 def _choose_writer(model: Any) -> tuple[Any, Any, Any]:
     """Return the plain parts of a model, what writes its operators, and its classes."""
-    if is_boosted(model):
+    if is_exact(model):
         boosted = read_boosted(model)
         return boosted, BoostedWriter(boosted), boosted.link.classes
     plain = read_model(model)

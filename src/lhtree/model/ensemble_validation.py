@@ -20,6 +20,7 @@ Check = tuple[bool, str]  # whether it holds, and what is wrong if not
 
 LARGEST_POWER = 1200  # of the steps of a grid
 LARGEST_SCORE = 2**53
+MOST_AVERAGED = 2**20  # trees, whose values add up to less than LARGEST_SCORE
 GAP = np.iinfo(np.int32).min  # a missing value
 
 
@@ -42,7 +43,13 @@ def _check_scale(ensemble: Ensemble) -> Iterator[Check]:
     yield base.dtype == np.int64 and base.ndim == 1, "base is not a list of int64"
     yield len(base) > 0, "there is no output"
     yield ensemble.value.shape[1] == len(base), "value does not have one column per output"
-    yield bool(np.all(np.abs(base.astype(np.float64)) < LARGEST_SCORE)), "base is out of range"
+    n_averaged = ensemble.n_averaged
+    is_count = type(n_averaged) is int and 1 <= n_averaged <= MOST_AVERAGED
+    yield is_count, f"n_averaged is not an integer from 1 to {MOST_AVERAGED}"
+    is_whole = n_averaged in (1, len(ensemble))
+    yield is_whole, "n_averaged is neither 1 nor the number of trees"
+    largest = LARGEST_SCORE / n_averaged
+    yield bool(np.all(np.abs(base.astype(np.float64)) < largest)), "base is out of range"
     importance = ensemble.importance
     yield importance.dtype == np.float64, "importance is not float64"
     is_fitting = importance.shape == ensemble.columns.n_codes.shape

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from lhtree import _core
 from lhtree.arrays import Ints
-from lhtree.model.ensemble import GridColumns
+from lhtree.model.grid_columns import GridColumns
 from lhtree.training.plan import BoostingPlan
 from lhtree.training.targets import Flags, TargetScale, Weights
 

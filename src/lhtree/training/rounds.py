@@ -10,8 +10,10 @@ import numpy as np
 
 from lhtree import _core
 from lhtree.arrays import Arrays, Floats
-from lhtree.model.ensemble import Ensemble, GridColumns, sum_gains
+from lhtree.model.ensemble import Ensemble
 from lhtree.model.ensemble_parts import TREE_ARRAYS, TreeStarts, cut_trees, join_trees
+from lhtree.model.ensemble_splits import sum_gains
+from lhtree.model.grid_columns import GridColumns
 from lhtree.training.boosting import Rows
 from lhtree.training.plan import BoostingPlan
 from lhtree.training.targets import TargetScale

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from lhtree import _core
 from lhtree.arrays import Floats, Ints
-from lhtree.model.ensemble import GridColumns
+from lhtree.model.grid_columns import GridColumns
 
 Flags = NDArray[np.uint8]
 Int32s = NDArray[np.int32]

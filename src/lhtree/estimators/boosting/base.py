@@ -10,11 +10,11 @@ from lhtree.estimators.boosting.continuation import Earlier, negate
 from lhtree.estimators.boosting.offsets import check_pair, read_offset
 from lhtree.estimators.boosting.params import BoostingParams
 from lhtree.estimators.boosting.preparation import prepare
-from lhtree.estimators.boosting.rows import Part, keep_positive
 from lhtree.estimators.boosting.scoring import GrowingScores, make_scorer
 from lhtree.estimators.boosting.validation import hold_out, read_validation
 from lhtree.estimators.boosting.watch import FitWatch
 from lhtree.estimators.params import count_threads
+from lhtree.estimators.rows import keep_positive, read_part
 from lhtree.training.progress import RoundProgress
 from lhtree.training.rounds import count_refitted, run_watched
 
@@ -125,18 +125,9 @@ class BoostingEstimator(TreeEstimator):
 
     def _read_part(self, X, y, sample_weight, init_score, params):
         """Return the training rows of positive weight."""
-        X, y, weight = self._read_training(
-            X,
-            y,
-            sample_weight,
-            params,
-            learns_columns=True,
-            has_codes=True,
-            y_numeric=self._is_regressor,
-            order=None,
-        )
-        offset = read_offset(init_score, X.shape[0], "init_score", "X")
-        return self._encode_targets(keep_positive(Part(X, y, weight, offset)), params)
+        part = read_part(self, X, y, sample_weight, params)
+        offset = read_offset(init_score, len(part.y), "init_score", "X")
+        return self._encode_targets(keep_positive(part._replace(offset=offset)), params)
 
     def _list_missed(self, y, kept, held_out):
         """Return held-out rows that the training rows cannot do without."""

@@ -12,8 +12,8 @@ from sklearn.utils.multiclass import check_classification_targets
 from lhtree.data.table import encode
 from lhtree.data.weights import check_range, compute_class_weight
 from lhtree.estimators.boosting.base import BoostingEstimator
-from lhtree.estimators.boosting.rows import keep_positive
 from lhtree.estimators.docstrings import describe_boosting
+from lhtree.estimators.rows import keep_positive
 from lhtree.training.targets import place_classes, place_nothing
 
 MOST_CLASSES = 2**16  # of which the core takes scores

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from lhtree.arrays import Floats
 from lhtree.data.columns import Columns
 from lhtree.estimators.boosting.params import BoostingParams
-from lhtree.estimators.boosting.rows import Part
 from lhtree.estimators.params import is_auto
+from lhtree.estimators.rows import Part
 from lhtree.model.ensemble import Ensemble
 from lhtree.training.boosting import Rows
 from lhtree.training.rounds import Boosting, Losses

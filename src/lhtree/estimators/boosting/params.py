@@ -49,6 +49,14 @@ def list_levels(quantile: Any) -> list[Any]:
     return [] if quantile is None else [quantile]
 
 
+def check_bins(max_bins: Any, max_categories: Any) -> None:
+    """Refuse more bins or categories than a column of the exact engine has."""
+    wanted = f"an integer from 2 to {MOST_BINS}"
+    check_integer("max_bins", max_bins, wanted, low=2, high=MOST_BINS)
+    wanted = f"an integer from 2 to {MOST_CATEGORIES}"
+    check_integer("max_categories", max_categories, wanted, low=2, high=MOST_CATEGORIES)
+
+
 @dataclass(frozen=True)
 class BoostingParams:
     """The parameters of a boosted estimator, checked."""
@@ -150,11 +158,7 @@ class BoostingParams:
             wanted = f"an integer from 2 to {MOST_DRAWN}, or 'auto'"
             check_integer("max_terms", self.max_terms, wanted, low=2, high=MOST_DRAWN)
         self._count_features(1)
-        wanted = f"an integer from 2 to {MOST_BINS}"
-        check_integer("max_bins", self.max_bins, wanted, low=2, high=MOST_BINS)
-        wanted = f"an integer from 2 to {MOST_CATEGORIES}"
-        name = "max_categories"
-        check_integer(name, self.max_categories, wanted, low=2, high=MOST_CATEGORIES)
+        check_bins(self.max_bins, self.max_categories)
 
     def _count_features(self, n_columns: int) -> int:
         return count_columns("max_features", self.max_features, n_columns, takes_auto=False)

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from lhtree.data.weights import to_units
-from lhtree.estimators.boosting.constraints import check_single_output, resolve_constraints
 from lhtree.estimators.boosting.offsets import check_outputs
 from lhtree.estimators.boosting.params import BoostingParams
-from lhtree.estimators.boosting.rows import Part, to_kind
+from lhtree.estimators.constraints import check_single_output, resolve_constraints
+from lhtree.estimators.rows import Part, to_kind
 from lhtree.training.boosting import encode_rows, learn_rows, make_rows, settle_start, stores_grid
 from lhtree.training.plan import BoostingPlan
 from lhtree.training.rounds import Boosting

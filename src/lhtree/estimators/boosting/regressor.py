@@ -120,13 +120,13 @@ class LHBoostRegressor(RegressorMixin, BoostingEstimator):
         return tags
 
     def _encode_targets(self, part, params):
-        y = np.asarray(part.y, dtype=np.float64)
+        y = part.y
         check_targets("y", y, params.loss)
         if params.loss == "poisson" and not y.any():
             raise ValueError(
                 "loss='poisson' needs a y above 0 in some row, got zeros only; use another loss."
             )
-        return part._replace(y=y)
+        return part
 
     def _encode_validation(self, part, params):
         if not np.isfinite(part.y).all():

@@ -10,7 +10,7 @@ from sklearn.metrics import check_scoring, get_scorer_names
 from sklearn.utils import resample
 
 from lhtree.arrays import Floats, Ints
-from lhtree.estimators.boosting.rows import Part
+from lhtree.estimators.rows import Part
 from lhtree.training.rounds import Boosting, Losses
 
 MOST_TRAINING_ROWS = 10_000  # that are scored after each round

@@ -14,7 +14,7 @@ from lhtree.data.validation import check_dates, check_present
 from lhtree.data.weights import resolve_sample_weight
 from lhtree.estimators.boosting.offsets import read_offset
 from lhtree.estimators.boosting.params import BoostingParams
-from lhtree.estimators.boosting.rows import Part, keep_positive
+from lhtree.estimators.rows import Part, keep_positive
 from lhtree.training.targets import Flags
 
 

@@ -26,6 +26,22 @@ class Part(NamedTuple):
         return Part(self.X[position], self.y[position], weight, offset)
 
 
+def read_part(estimator: Any, X: Any, y: Any, sample_weight: Any, params: Any) -> Part:
+    """Return the training rows of a fit on the exact engine: categories are codes."""
+    is_regressor = estimator._is_regressor
+    X, y, weight = estimator._read_training(
+        X,
+        y,
+        sample_weight,
+        params,
+        learns_columns=True,
+        has_codes=True,
+        y_numeric=is_regressor,
+        order=None,
+    )
+    return Part(X, np.asarray(y, dtype=np.float64) if is_regressor else y, weight)
+
+
 def to_kind(X: Any, like: Any) -> Any:
     """Return rows as an array if `like` is one, else as a sparse one."""
     if isinstance(like, np.ndarray):

@@ -1,0 +1,242 @@
+"""The steps of a fit of a forest of numbers: grow trees, look at rows that they did not draw."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lhtree import _core
+from lhtree.arrays import Arrays, Floats, Ints
+from lhtree.model.conformity import Conformity
+from lhtree.model.ensemble import Ensemble
+from lhtree.model.ensemble_parts import TREE_ARRAYS, join_trees
+from lhtree.model.ensemble_splits import sum_gains
+from lhtree.model.grid_columns import GridColumns
+from lhtree.model.leaf_rows import LeafRows, average_leaves
+from lhtree.training import shrinkage
+from lhtree.training.boosting import Rows
+from lhtree.training.leaf_values import shrink_leaves
+from lhtree.training.local import unpack_bits
+from lhtree.training.plan import AveragedPlan, Draw
+from lhtree.training.targets import TargetScale
+
+MOST_ROWS = 5_000  # enough to choose the shrinkage
+MOST_ERRORS = 2**16  # enough for the tails of an interval
+LEAST_SPREAD = 0.1  # of a row, in units of that of all out-of-bag errors
+
+
+@dataclass(frozen=True)
+class Averaging:
+    """What the trees of a forest of numbers are grown from.
+
+    Parameters
+    ----------
+    columns : GridColumns
+        How the columns were encoded.
+    rows : Rows
+        The encoded rows; their scores are the start.
+    X : array or sparse array
+        The same rows as they were.
+    y : ndarray of float64
+        Their targets.
+    unit : int
+        What a row of weight one weighs.
+    plan : AveragedPlan
+        Estimators and trees.
+    scale : TargetScale
+        What integer scores mean.
+    n_threads : int
+        Number of threads.
+    """
+
+    columns: GridColumns
+    rows: Rows
+    X: Any
+    y: Floats
+    unit: int
+    plan: AveragedPlan
+    scale: TargetScale
+    n_threads: int
+
+    @property
+    def weight(self) -> Ints:
+        """Integer weights of the rows."""
+        weight = self.rows.weight
+        return np.ones(len(self.y), dtype=np.int64) if weight is None else weight
+
+    @property
+    def has_out_of_bag(self) -> bool:
+        """Whether an estimator may leave a row undrawn."""
+        return self.plan.bootstrap or self.plan.n_draws < len(self.y)
+
+    def grow(self, first: int, last: int, report: Callable[[int], object] | None) -> Arrays:
+        """Grow the estimators from `first` to before `last`."""
+        plan = replace(self.plan, first_estimator=first, n_estimators=last - first)
+        trees: Arrays = _core.grow_averaged(self.columns, self.rows, plan, self.n_threads, report)
+        return trees
+
+    def join(self, before: Ensemble | None, trees: Arrays) -> Ensemble:
+        """Return the forest of earlier trees and new ones."""
+        columns = self.columns.without_bins()
+        start = np.zeros(len(columns.n_codes)) if before is None else before.importance
+        importance = sum_gains(trees, start)
+        if before is not None:
+            trees = join_trees([vars(before), trees])
+        return Ensemble(
+            columns=columns,
+            base=self.scale.base,
+            power=self.scale.power,
+            origin=self.scale.origin,
+            importance=importance,
+            n_averaged=len(trees["tree_start"]) - 1,
+            **{name: trees[name] for name in TREE_ARRAYS},
+        )
+
+    def shrink(self, forest: Ensemble, strength: float) -> Ensemble:
+        """Return the forest with its leaves pulled towards the nodes above them."""
+        value = shrink_leaves(forest, strength, self.unit).astype(np.int32)
+        return replace(forest, value=value[:, np.newaxis])
+
+    def draw_out_of_bag(self, n_estimators: int) -> NDArray[np.uint64]:
+        """Return for each estimator the packed bits of the rows that it did not draw."""
+        plan = self.plan
+        bits, _ = _core.draw_out_of_bag(
+            plan.seed, n_estimators, len(self.y), plan.n_draws, plan.bootstrap, self.n_threads
+        )
+        return bits
+
+    def choose_shrinkage(self, forest: Ensemble) -> float:
+        """Return the strength of shrinkage with the lowest out-of-bag error.
+
+        The error is that of a part of the rows, extrapolated to the votes of all estimators.
+        """
+        t, n = len(forest), len(self.y)
+        if t == 1 or not self.has_out_of_bag:  # nothing to compare
+            return 0.0
+        position = np.arange(0, n, -(-n // MOST_ROWS))
+        strengths = shrinkage.STRENGTHS
+        values = np.stack([shrink_leaves(forest, each, self.unit) for each in strengths])
+        total, n_voters = np.zeros((len(strengths), len(position))), np.zeros(len(position))
+        half = total, n_voters
+        trees = forest.iterate_leaves(self.X[position], n_threads=self.n_threads)
+        for i, (leaf, word) in enumerate(zip(trees, self.draw_out_of_bag(t), strict=True)):
+            if i == t // 2:
+                half = total.copy(), n_voters.copy()
+            is_out = unpack_bits(word, n)[position] > 0
+            total[:, is_out] += values[:, leaf[is_out]]
+            n_voters += is_out
+        true = (self.rows.y[position] - self.scale.base[0]).astype(np.float64)
+        has_voters = half[1] > 0
+        counts = self.weight[position][has_voters] / self.unit
+        voters = half[1][has_voters], n_voters[has_voters]
+        sums = half[0][:, has_voters], total[:, has_voters]
+        few, every = (
+            np.square(each / count - true[has_voters])
+            for each, count in zip(sums, voters, strict=True)
+        )
+        errors = [
+            shrinkage.extrapolate_error(pair, voters, t, counts)
+            for pair in zip(few, every, strict=True)
+        ]
+        return shrinkage.choose_strength(errors)
+
+
+class OutOfBagNumbers(NamedTuple):
+    """What the trees that did not draw a row say about it."""
+
+    n_voters: Ints  # how many they are
+    prediction: Floats  # NaN where there is none
+    variance: Floats  # of their distributions together
+
+
+def look_at_leaves(averaging: Averaging, forest: Ensemble) -> tuple[LeafRows, OutOfBagNumbers]:
+    """Return which rows the leaves have, and what other trees say about each row."""
+    n = len(averaging.y)
+    target, rank = np.unique(averaging.y, return_inverse=True)
+    centered = target - target[len(target) // 2]
+    total = np.zeros((3, n))  # of values, means and mean squares
+    n_voters = np.zeros(n, dtype=np.int64)
+    leaves = []
+    trees = forest.iterate_leaves(averaging.X, n_threads=averaging.n_threads)
+    plan = averaging.plan
+    draws = count_draws(plan.seed, len(forest), Draw(n, plan.n_draws, plan.bootstrap))
+    ends = forest.starts.leaf
+    for i, (leaf, times) in enumerate(zip(trees, draws, strict=True)):
+        first, end = int(ends[i]), int(ends[i + 1])
+        own = _list_entries(leaf - first, rank, times * averaging.weight, len(target))
+        moments = average_leaves(centered, **own)
+        leaves.append(own)
+        is_out = times == 0
+        reached = leaf[is_out] - first
+        total[0, is_out] += forest.value[first:end, 0][reached]
+        total[1:, is_out] += moments[reached].T
+        n_voters += is_out
+    with np.errstate(invalid="ignore"):
+        value, mean, square = total / np.where(n_voters > 0, n_voters, np.nan)
+    scale = averaging.scale
+    prediction = np.ldexp(value + (float(scale.base[0]) + scale.origin), -scale.power)
+    variance = np.maximum(square - mean * mean, 0.0)
+    return LeafRows.join(target, leaves), OutOfBagNumbers(n_voters, prediction, variance)
+
+
+def count_draws(seed: int, n_estimators: int, draw: Draw) -> Iterator[Ints]:
+    """Yield how often each estimator draws each row."""
+    n, n_draws = draw.n_rows, draw.n_draws
+    if draw.bootstrap:
+        for i in range(n_estimators):
+            times = _core.draw_partition(seed, i, 0, n, n, n_draws, True, 0, 0)
+            yield times.astype(np.int64)
+        return
+    for word in _core.draw_out_of_bag(seed, n_estimators, n, n_draws, False, 1)[0]:
+        yield 1 - unpack_bits(word, n).astype(np.int64)
+
+
+def list_draws(seed: int, n_estimators: int, draw: Draw) -> list[Ints]:
+    """Return the rows that each estimator draws, ascending."""
+    row = np.arange(draw.n_rows)
+    return [np.repeat(row, times) for times in count_draws(seed, n_estimators, draw)]
+
+
+def _list_entries(leaf: Ints, rank: Ints, weight: Ints, n_targets: int) -> Arrays:
+    """Return the distinct targets of the rows of positive weight in each leaf of a tree."""
+    row = np.flatnonzero(weight)
+    key = leaf[row] * n_targets + rank[row]
+    order = np.argsort(key, kind="stable")
+    key = key[order]
+    first = np.flatnonzero(np.concatenate([[True], key[1:] != key[:-1]]))
+    entry = key[first]
+    narrow = np.uint16 if n_targets <= 2**16 else np.int32
+    return {
+        "size": np.bincount(entry // n_targets),
+        "rank": (entry % n_targets).astype(narrow),
+        "weight": np.add.reduceat(weight[row][order], first),
+    }
+
+
+def measure_conformity(averaging: Averaging, found: OutOfBagNumbers) -> Conformity | None:
+    """Return the errors of out-of-bag predictions, each in units of its spread.
+
+    None if no estimator left a row undrawn.
+    """
+    position = _choose_measured(found.n_voters)
+    if not len(position):
+        return None
+    error = averaging.y[position] - found.prediction[position]
+    weight = averaging.weight[position] / averaging.unit
+    floor = LEAST_SPREAD**2 * float(np.average(np.square(error), weights=weight))
+    if not floor > 0:  # all errors are 0: any floor does
+        floor = 1.0
+    ratio = error / np.sqrt(found.variance[position] + floor)
+    order = np.argsort(ratio, kind="stable")
+    return Conformity(ratio[order], weight[order], floor)
+
+
+def _choose_measured(n_voters: Ints) -> Ints:
+    """Return rows, at even steps, of those that at least half as many as usual voted on."""
+    usual = np.median(n_voters)
+    position = np.flatnonzero(n_voters >= max(1, usual / 2))
+    return position[:: max(1, -(-len(position) // MOST_ERRORS))]
