@@ -15,7 +15,13 @@ from sklearn.base import clone, is_classifier
 from sklearn.model_selection import KFold, StratifiedKFold
 
 import lhtree
-from lhtree import LHBoostClassifier, LHBoostRegressor, LHForestClassifier, LHTClassifier
+from lhtree import (
+    LHBoostClassifier,
+    LHBoostRegressor,
+    LHForestClassifier,
+    LHForestRegressor,
+    LHTClassifier,
+)
 from lhtree.cli.models import (
     check_rows,
     check_target,
@@ -116,20 +122,20 @@ def fit(
 
     Column types are inferred and shown: numbers stay numbers, text becomes categories,
     empty cells are missing values. LIBSVM files contain the targets, so omit --target.
-    Boosted models predict numbers where the target has fractions or more than 30 different
-    numbers; all others predict classes.
+    Forests and boosted models predict numbers where the target has fractions or more than 30
+    different numbers; a single tree per class predicts classes.
     """
     keep_inputs(output, data, test)
     if output is None and test is None and cv is None:
         raise typer.BadParameter("give -o to save the model, or --test or --cv to score it.")
     if output is not None and not output.absolute().parent.is_dir():
         raise typer.BadParameter(f"the folder of {output} does not exist; make it first.")
-    if model != Kind.boost and task == Task.regress:
+    if model == Kind.tree and task == Task.regress:
         raise typer.BadParameter(
-            f"--task regress needs --model boost: a {model} predicts classes only."
+            "--task regress needs --model forest or boost: a tree predicts classes only."
         )
     # Bad settings are refused before the table is read, which may decide on the task.
-    tasks = [task] if task else list(Task) if model == Kind.boost else [Task.classify]
+    tasks = [task] if task else [Task.classify] if model == Kind.tree else list(Task)
     parameters = read_settings(settings or [], [make_model(model, each) for each in tasks])
     source = Source.parse(data, data_format, zero_based=zero_based)
     test_source = None if test is None else open_test(test, zero_based)
@@ -166,9 +172,13 @@ def fit(
 
 def make_model(kind: Kind, task: Task) -> Any:
     """Return an unfitted model of a kind."""
-    if kind == Kind.boost:
-        return LHBoostClassifier() if task == Task.classify else LHBoostRegressor()
-    return LHForestClassifier() if kind == Kind.forest else LHTClassifier()
+    if kind == Kind.tree:
+        return LHTClassifier()
+    classifier, regressor = {
+        Kind.forest: (LHForestClassifier, LHForestRegressor),
+        Kind.boost: (LHBoostClassifier, LHBoostRegressor),
+    }[kind]
+    return classifier() if task == Task.classify else regressor()
 
 
 def read_settings(settings: list[str], models: list[Any]) -> dict[str, Any]:
@@ -191,7 +201,7 @@ def read_settings(settings: list[str], models: list[Any]) -> dict[str, Any]:
 
 def choose_task(kind: Kind, y: Any) -> Task:
     """Return what to predict: numbers if the model can, and the target has many of them."""
-    if kind != Kind.boost or y.dtype.kind not in "iuf":
+    if kind == Kind.tree or y.dtype.kind not in "iuf":
         return Task.classify
     is_number = (y != np.floor(y)).any() or len(np.unique(y)) > MOST_NUMBERS
     return Task.regress if is_number else Task.classify
@@ -233,7 +243,7 @@ def check_classes(source: Source, target: str | None, y: Any, n_folds: int | Non
     if y.dtype.kind == "f" and (y != np.floor(y)).any():
         raise TableError(
             f"{source} has numbers with fractions in its {name}, which are not classes; predict "
-            "the numbers with --model boost, or name a column of class labels."
+            "the numbers with --model forest or boost, or name a column of class labels."
         )
     n_least = int(np.unique(y, return_counts=True)[1].min())
     if n_folds is not None and n_folds > n_least:

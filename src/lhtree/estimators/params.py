@@ -101,9 +101,9 @@ class Params:
         params = replace(params, is_forest="bootstrap" in given)
         auto = ("auto",) if "preset" in given else ()
         check_choice("preset", params.preset, tuple(PRESETS))
-        preset = PRESETS[params.preset].items()
+        defaults = PRESETS[params.preset].items()
         params = replace(
-            params, **{name: value for name, value in preset if is_auto(getattr(params, name))}
+            params, **{name: value for name, value in defaults if is_auto(getattr(params, name))}
         )
         _check_tree(params)
         _check_splits(params, auto)

@@ -4,6 +4,11 @@ The interval of a row is its prediction plus two quantiles of the errors on trai
 each error divided by the local spread of its row, times the spread of the row. Predictions of
 training rows by the trees that did not draw them are as honest as those of new rows, so that
 about the wanted share of new targets lies within, whatever the distribution.
+
+Only about a fifth of the trees say something about a training row out of bag, and the fewer
+they are, the larger are errors, and the less certain spreads. What both make of a quantile is
+nearly that of infinitely many trees plus a constant divided by their number. The quantiles for
+all trees that did not draw a row, and for those of the first half, give the constant.
 """
 
 from __future__ import annotations
@@ -14,9 +19,33 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lhtree.arrays import Floats
+from lhtree.arrays import Floats, Ints
 
 ROUNDING = 1e-9  # of ranks
+PRIOR_TREES = 2  # as many as the usual variance counts like
+LEAST_SPREAD = 0.1  # of a row, in units of the errors of all rows
+
+
+@dataclass(frozen=True)
+class Spread:
+    """The local spread of targets: that of a row's leaves, pulled towards what is usual.
+
+    Parameters
+    ----------
+    usual : float
+        Mean variance of the targets in the leaves of a row.
+    least : float
+        What is added to all variances.
+    """
+
+    usual: float
+    least: float
+
+    def compute(self, variance: Floats, n_trees: Ints | int) -> Floats:
+        """Return the spread of rows from the variances that so many trees found."""
+        pulled = (n_trees * variance + PRIOR_TREES * self.usual) / (n_trees + PRIOR_TREES)
+        spread: Floats = np.sqrt(pulled + self.least)
+        return spread
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,32 +55,43 @@ class Conformity:
     Parameters
     ----------
     ratio : ndarray of float64, shape (n_rows,)
-        Target minus prediction, divided by the spread; ascending.
+        Target minus prediction, divided by the spread.
+    half_ratio : ndarray of float64, shape (n_rows,)
+        The same for the trees of the first half alone.
     weight : ndarray of float64, shape (n_rows,)
         How much each row counts.
-    floor : float
-        Variance that is added to that of each row.
+    step : float
+        Which part of the way from quantiles of `half_ratio` to those of `ratio` leads on to
+        those of all trees.
+    spread : Spread
+        The spread of rows.
     """
 
     ratio: Floats
+    half_ratio: Floats
     weight: Floats
-    floor: float
+    step: float
+    spread: Spread
 
     def __post_init__(self) -> None:
         for is_valid, message in self._list_checks():
             if not is_valid:
                 raise ValueError(f"These are not valid out-of-bag errors: {message}.")
-        self.ratio.flags.writeable = self.weight.flags.writeable = False
+        for array in (self.ratio, self.half_ratio, self.weight):
+            array.flags.writeable = False
 
     def _list_checks(self) -> Iterator[tuple[bool, str]]:
-        ratio, weight = self.ratio, self.weight
-        is_list = ratio.ndim == weight.ndim == 1 and len(ratio) == len(weight)
-        yield is_list, "ratio and weight are not lists of one length"
-        is_float = ratio.dtype == weight.dtype == np.float64
-        yield is_float, "ratio or weight is not float64"
-        yield bool(np.isfinite(ratio).all() and np.all(ratio[1:] >= ratio[:-1])), "not ascending"
-        yield bool(np.isfinite(weight).all() and np.all(weight > 0)), "a weight is not positive"
-        yield 0 < self.floor < math.inf, "floor is not positive"
+        lists = self.ratio, self.half_ratio, self.weight
+        is_list = all(each.ndim == 1 and len(each) == len(self.weight) for each in lists)
+        yield is_list, "ratio, half_ratio and weight are not lists of one length"
+        is_float = all(each.dtype == np.float64 for each in lists)
+        yield is_float, "ratio, half_ratio or weight is not float64"
+        yield len(self.weight) > 0, "there is none"
+        yield all(bool(np.isfinite(each).all()) for each in lists), "an error is not finite"
+        yield bool(np.all(self.weight > 0)), "a weight is not positive"
+        yield 0 <= self.step < math.inf, "step is not a number from 0 up"
+        yield 0 <= self.spread.usual < math.inf, "usual is not a number from 0 up"
+        yield 0 < self.spread.least < math.inf, "least is not a number above 0"
 
     def compute_limits(self, coverage: float) -> tuple[float, float]:
         """Return by how many spreads the ends of an interval lie from the prediction.
@@ -59,8 +99,18 @@ class Conformity:
         Of n rows and a new one, all ranks of the new one are equally likely, so the ends have
         the ranks (n + 1) * (1 - coverage) / 2 from either side.
         """
-        up_to = np.cumsum(self.weight)
-        total = float(up_to[-1]) if len(up_to) else 0.0
+        low, high = self._find_limits(self.ratio, coverage)
+        half_low, half_high = self._find_limits(self.half_ratio, coverage)
+        # Neither end goes beyond the middle.
+        most = (high - low) / 2
+        low += min(self.step * max(low - half_low, 0.0), most)
+        high -= min(self.step * max(half_high - high, 0.0), most)
+        return low, high
+
+    def _find_limits(self, ratio: Floats, coverage: float) -> tuple[float, float]:
+        order = np.argsort(ratio, kind="stable")
+        up_to = np.cumsum(self.weight[order])
+        total = float(up_to[-1])
         outside = (total + 1.0) * (1.0 - coverage) / 2
         low_rank = math.floor(outside + ROUNDING)
         if low_rank < 1:
@@ -70,9 +120,6 @@ class Conformity:
                 "lower coverage, or fit on more rows."
             )
         high_rank = math.ceil(total + 1.0 - outside - ROUNDING)
-        low, high = np.searchsorted(up_to, [low_rank - ROUNDING, high_rank - ROUNDING])
-        return float(self.ratio[low]), float(self.ratio[min(high, len(self.ratio) - 1)])
-
-    def scale(self, variance: Floats) -> Floats:
-        """Return the spread of rows whose distributions have some variance."""
-        return np.sqrt(variance + self.floor)
+        place = np.searchsorted(up_to, [low_rank - ROUNDING, high_rank - ROUNDING])
+        low, high = ratio[order[np.minimum(place, len(order) - 1)]].tolist()
+        return low, high

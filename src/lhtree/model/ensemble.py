@@ -14,11 +14,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 from lhtree import _core
 from lhtree.arrays import Arrays, Floats, Ints
-from lhtree.data.sparse import split_blocks
+from lhtree.data.sparse import lies_by_rows, split_blocks
 from lhtree.model import ensemble_packing
 from lhtree.model.ensemble_parts import TreeStarts, cut_trees
 from lhtree.model.ensemble_splits import (
@@ -135,8 +134,8 @@ class Ensemble:
     ) -> Ensemble:
         """Return the ensemble of which `ensemble_packing.pack` gave the arrays."""
         trees, columns = ensemble_packing.unpack(packed)
-        scalars = {"power": power, "origin": origin, "n_averaged": n_averaged}
-        return cls(columns=GridColumns(**columns), **scalars, **trees)
+        grids = GridColumns(**columns)
+        return cls(grids, power=power, origin=origin, n_averaged=n_averaged, **trees)
 
     def __len__(self) -> int:
         return len(self.tree_start) - 1
@@ -159,7 +158,7 @@ class Ensemble:
 
     def sum_values(self, X: Any, *, n_threads: int = 1) -> Ints:
         """Return the scores of rows as integers, without the base: one column per output."""
-        if isinstance(X, csr_array):
+        if not lies_by_rows(X):
             blocks = [self.sum_values(part, n_threads=n_threads) for _, part in split_blocks(X)]
             return np.concatenate(blocks)
         return _core.sum_trees(X, self, self.columns, self._prepared, n_threads)  # type: ignore[attr-defined]
@@ -241,7 +240,7 @@ class Ensemble:
 
     def apply(self, X: Any, *, n_threads: int = 1) -> Ints:
         """Return the leaf that each row reaches in each tree."""
-        if isinstance(X, csr_array):
+        if not lies_by_rows(X):
             return np.concatenate(
                 [self.apply(part, n_threads=n_threads) for _, part in split_blocks(X)]
             )

@@ -108,10 +108,11 @@ class LeafRows:
         shape = len(self.size), len(self.target)
         return csr_array((weight, self.rank.astype(np.int32), start), shape=shape)
 
-    def compute_spread(self, leaf: Ints) -> Floats:
+    def compute_variance(self, leaf: Ints) -> Floats:
         """Return the variance of the distribution of each row, by its leaf in each tree."""
         mean, square = self.moments[leaf].mean(axis=1).T
-        return np.maximum(square - mean * mean, 0.0)
+        variance: Floats = np.maximum(square - mean * mean, 0.0)
+        return variance
 
     def compute_quantiles(self, leaf: Ints, levels: Floats) -> Floats:
         """Return quantiles of the distribution of each row, by its leaf in each tree.

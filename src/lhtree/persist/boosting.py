@@ -64,16 +64,23 @@ ATTRIBUTES = (
 )
 
 
-def _unpack(arrays: Arrays, **scalars: Any) -> Ensemble:
+def unpack_ensemble(arrays: Arrays, **scalars: Any) -> Ensemble:
+    """Take the arrays of an ensemble out of those of a file."""
     packed = {name: arrays.pop(name) for name in ensemble_packing.DTYPES if name in arrays}
     return Ensemble.from_packed(packed, **scalars)
 
 
-def _list_checks(state: dict[str, Any]) -> Iterator[Check]:
+def check_codes(state: dict[str, Any]) -> Iterator[Check]:
+    """Yield whether names, columns, categories and trees fit together."""
     forest, columns = state["forest_"], state["columns_"]
     yield from check_columns(state)
     is_same = np.array_equal(columns.count_codes(), forest.columns.n_codes)
     yield is_same, "its columns_ have other numbers of categories than its trees"
+
+
+def _list_checks(state: dict[str, Any]) -> Iterator[Check]:
+    forest = state["forest_"]
+    yield from check_codes(state)
     yield state["n_iter_"] == len(forest), "its n_iter_ is not the number of its trees"
     n_scores, n_more = len(state["train_score_"]), len(state["validation_score_"])
     n_rounds = state.get("_best_round", len(forest))  # those of a refit have no scores
@@ -91,7 +98,7 @@ def _make_family(kind: Any, attributes: tuple[Attribute, ...]) -> Family:
         attributes=attributes,
         read_parameters=BoostingParams.read,
         pack=ensemble_packing.pack,
-        unpack=_unpack,
+        unpack=unpack_ensemble,
         list_checks=_list_checks,
         scalars=SCALARS,
     )

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from lhtree import _core
 from lhtree.arrays import Arrays, Floats, Ints
-from lhtree.model.conformity import Conformity
+from lhtree.model.conformity import LEAST_SPREAD, Conformity, Spread
 from lhtree.model.ensemble import Ensemble
 from lhtree.model.ensemble_parts import TREE_ARRAYS, join_trees
 from lhtree.model.ensemble_splits import sum_gains
@@ -26,7 +26,6 @@ from lhtree.training.targets import TargetScale
 
 MOST_ROWS = 5_000  # enough to choose the shrinkage
 MOST_ERRORS = 2**16  # enough for the tails of an interval
-LEAST_SPREAD = 0.1  # of a row, in units of that of all out-of-bag errors
 
 
 @dataclass(frozen=True)
@@ -120,7 +119,8 @@ class Averaging:
         position = np.arange(0, n, -(-n // MOST_ROWS))
         strengths = shrinkage.STRENGTHS
         values = np.stack([shrink_leaves(forest, each, self.unit) for each in strengths])
-        total, n_voters = np.zeros((len(strengths), len(position))), np.zeros(len(position))
+        total = np.zeros((len(strengths), len(position)))
+        n_voters = np.zeros(len(position), dtype=np.int64)
         half = total, n_voters
         trees = forest.iterate_leaves(self.X[position], n_threads=self.n_threads)
         for i, (leaf, word) in enumerate(zip(trees, self.draw_out_of_bag(t), strict=True)):
@@ -153,34 +153,59 @@ class OutOfBagNumbers(NamedTuple):
     variance: Floats  # of their distributions together
 
 
-def look_at_leaves(averaging: Averaging, forest: Ensemble) -> tuple[LeafRows, OutOfBagNumbers]:
-    """Return which rows the leaves have, and what other trees say about each row."""
-    n = len(averaging.y)
+class LeavesSeen(NamedTuple):
+    """Which rows the leaves have, and what trees that did not draw a row say about it."""
+
+    leaf_rows: LeafRows
+    out_of_bag: OutOfBagNumbers
+    half: OutOfBagNumbers  # of the first half of the trees
+
+
+def look_at_leaves(averaging: Averaging, forest: Ensemble) -> LeavesSeen:
+    """Walk all rows down all trees once."""
     target, rank = np.unique(averaging.y, return_inverse=True)
     centered = target - target[len(target) // 2]
-    total = np.zeros((3, n))  # of values, means and mean squares
-    n_voters = np.zeros(n, dtype=np.int64)
+    sums = half = _Sums.make(len(averaging.y))
     leaves = []
+    plan, ends = averaging.plan, forest.starts.leaf
+    draw = Draw(len(averaging.y), plan.n_draws, plan.bootstrap)
+    draws = count_draws(plan.seed, len(forest), draw)
     trees = forest.iterate_leaves(averaging.X, n_threads=averaging.n_threads)
-    plan = averaging.plan
-    draws = count_draws(plan.seed, len(forest), Draw(n, plan.n_draws, plan.bootstrap))
-    ends = forest.starts.leaf
     for i, (leaf, times) in enumerate(zip(trees, draws, strict=True)):
+        if i == len(forest) // 2:
+            half = sums.copy()
         first, end = int(ends[i]), int(ends[i + 1])
         own = _list_entries(leaf - first, rank, times * averaging.weight, len(target))
-        moments = average_leaves(centered, **own)
         leaves.append(own)
-        is_out = times == 0
-        reached = leaf[is_out] - first
-        total[0, is_out] += forest.value[first:end, 0][reached]
-        total[1:, is_out] += moments[reached].T
-        n_voters += is_out
-    with np.errstate(invalid="ignore"):
-        value, mean, square = total / np.where(n_voters > 0, n_voters, np.nan)
-    scale = averaging.scale
-    prediction = np.ldexp(value + (float(scale.base[0]) + scale.origin), -scale.power)
-    variance = np.maximum(square - mean * mean, 0.0)
-    return LeafRows.join(target, leaves), OutOfBagNumbers(n_voters, prediction, variance)
+        value, moments = forest.value[first:end, 0], average_leaves(centered, **own)
+        sums.add(times == 0, leaf - first, np.column_stack([value, moments]))
+    found = (each.finish(averaging.scale) for each in (sums, half))
+    return LeavesSeen(LeafRows.join(target, leaves), *found)
+
+
+class _Sums(NamedTuple):
+    """Sums over the trees that did not draw a row."""
+
+    n_voters: Ints
+    total: Floats  # of values, means and mean squares, one row each
+
+    @classmethod
+    def make(cls, n_rows: int) -> _Sums:
+        return cls(np.zeros(n_rows, dtype=np.int64), np.zeros((3, n_rows)))
+
+    def copy(self) -> _Sums:
+        return _Sums(self.n_voters.copy(), self.total.copy())
+
+    def add(self, is_out: NDArray[np.bool_], leaf: Ints, of_leaves: Floats) -> None:
+        """Add what the leaves of a tree say of rows that it did not draw."""
+        self.n_voters[is_out] += 1
+        self.total[:, is_out] += of_leaves[leaf[is_out]].T
+
+    def finish(self, scale: TargetScale) -> OutOfBagNumbers:
+        count = np.where(self.n_voters > 0, self.n_voters, np.nan)
+        value, mean, square = self.total / count
+        prediction = np.ldexp(value + float(scale.base[0]) + scale.origin, -scale.power)
+        return OutOfBagNumbers(self.n_voters, prediction, np.maximum(square - mean * mean, 0.0))
 
 
 def count_draws(seed: int, n_estimators: int, draw: Draw) -> Iterator[Ints]:
@@ -217,26 +242,40 @@ def _list_entries(leaf: Ints, rank: Ints, weight: Ints, n_targets: int) -> Array
     }
 
 
-def measure_conformity(averaging: Averaging, found: OutOfBagNumbers) -> Conformity | None:
+def measure_conformity(
+    averaging: Averaging, seen: LeavesSeen, n_estimators: int
+) -> Conformity | None:
     """Return the errors of out-of-bag predictions, each in units of its spread.
 
     None if no estimator left a row undrawn.
     """
-    position = _choose_measured(found.n_voters)
+    found, half = seen.out_of_bag, seen.half
+    position = _choose_measured(found.n_voters, half.n_voters)
     if not len(position):
         return None
-    error = averaging.y[position] - found.prediction[position]
+    if not half.n_voters[position].all():  # too few trees for halves
+        half = found
     weight = averaging.weight[position] / averaging.unit
-    floor = LEAST_SPREAD**2 * float(np.average(np.square(error), weights=weight))
-    if not floor > 0:  # all errors are 0: any floor does
-        floor = 1.0
-    ratio = error / np.sqrt(found.variance[position] + floor)
-    order = np.argsort(ratio, kind="stable")
-    return Conformity(ratio[order], weight[order], floor)
+    error = averaging.y[position] - found.prediction[position]
+    spread = Spread(
+        usual=float(np.average(found.variance[position], weights=weight)),
+        # If all errors are 0, any number does.
+        least=LEAST_SPREAD**2 * float(np.average(np.square(error), weights=weight)) or 1.0,
+    )
+    ratios = [
+        (averaging.y[position] - each.prediction[position])
+        / spread.compute(each.variance[position], each.n_voters[position])
+        for each in (found, half)
+    ]
+    few, every = (float(np.mean(1 / each.n_voters[position])) for each in (half, found))
+    step = (every - 1 / n_estimators) / (few - every) if few > every else 0.0
+    return Conformity(*ratios, weight, max(step, 0.0), spread)
 
 
-def _choose_measured(n_voters: Ints) -> Ints:
+def _choose_measured(n_voters: Ints, n_half: Ints) -> Ints:
     """Return rows, at even steps, of those that at least half as many as usual voted on."""
-    usual = np.median(n_voters)
-    position = np.flatnonzero(n_voters >= max(1, usual / 2))
+    is_measured = n_voters >= max(1, np.median(n_voters) / 2)
+    if (is_measured & (n_half > 0)).any():
+        is_measured &= n_half > 0
+    position = np.flatnonzero(is_measured)
     return position[:: max(1, -(-len(position) // MOST_ERRORS))]

@@ -107,6 +107,7 @@ class Boosting:
             power=scale.power,
             origin=scale.origin,
             importance=importance,
+            n_averaged=1,
             **{name: trees[name] for name in TREE_ARRAYS},
         )
 

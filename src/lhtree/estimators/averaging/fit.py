@@ -102,12 +102,12 @@ def fit_averaged(
         given = params.shared.shrinkage
         strength = averaging.choose_shrinkage(forest) if is_auto(given) else float(given)
         forest = averaging.shrink(forest, strength)
-    leaf_rows, out_of_bag = look_at_leaves(averaging, forest)
+    seen = look_at_leaves(averaging, forest)
     return Fitted(
         Grown(forest, estimator.columns_, seed, draw, strength),
-        leaf_rows,
-        measure_conformity(averaging, out_of_bag),
-        out_of_bag,
+        seen.leaf_rows,
+        measure_conformity(averaging, seen, len(forest)),
+        seen.out_of_bag,
     )
 
 

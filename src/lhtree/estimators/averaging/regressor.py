@@ -234,10 +234,11 @@ class LHForestRegressor(RegressorMixin, TreeEstimator):
         """Return an interval for the target of each row that holds a wanted share of targets.
 
         The ends are the prediction plus the local spread times a quantile of the errors of
-        out-of-bag predictions, each divided by its own spread (conformal prediction). For new
-        rows that come as those of training did, about `coverage` of the targets lie within,
-        and as many below as above. The spread of a row is the standard deviation of the
-        targets in the leaves that it reaches.
+        out-of-bag predictions, each divided by its own spread (conformal prediction),
+        extrapolated to all trees. For new rows that come as those of training did, about
+        `coverage` of the targets lie within, and as many below as above. The spread of a row
+        is the standard deviation of the targets in the leaves that it reaches, pulled a
+        little towards the usual one.
 
         Parameters
         ----------
@@ -261,8 +262,8 @@ class LHForestRegressor(RegressorMixin, TreeEstimator):
             )
         limits = conformity.compute_limits(coverage)
         rows = read_rows(self, X)
-        variance = [self.leaf_rows_.compute_spread(leaf) for leaf in self._reach(rows)]
-        spread = conformity.scale(np.concatenate(variance))
+        variance = [self.leaf_rows_.compute_variance(leaf) for leaf in self._reach(rows)]
+        spread = conformity.spread.compute(np.concatenate(variance), len(self.forest_))
         middle = self.forest_.score(rows, n_threads=count_threads(self.n_jobs))[:, 0]
         return middle[:, np.newaxis] + spread[:, np.newaxis] * np.array(limits)
 
