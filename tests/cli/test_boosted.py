@@ -184,13 +184,13 @@ def test_an_onnx_graph_predicts_the_numbers(wine, tmp_path):
 @pytest.mark.parametrize(
     ("line", "code", "said"),
     [
-        ("fit wine.csv --target alcohol --task regress -o x", 2, "needs --model boost: a forest"),
+        ("fit wine.csv --target alcohol --task regress --model tree -o x", 2, "or boost: a tree"),
         (
             "fit wine.csv --target cultivar --model boost --task regress -o x",
             1,
             "not numbers, but",
         ),
-        ("fit wine.csv --target alcohol --model forest -o x", 1, "with --model boost, or name"),
+        ("fit wine.csv --target alcohol --model tree -o x", 1, "--model forest or boost, or name"),
         ("fit wine.csv --target alcohol --model boost --task classify -o x", 1, "not classes;"),
         ("fit wine.csv --target alcohol --model boost --cv 90 -o x", 2, "needs 180 rows, got 178"),
         ("fit wine.csv --target alcohol --model boost --set beta=1 -o x", 2, "not a parameter of"),

@@ -114,7 +114,7 @@ class Conformity:
         outside = (total + 1.0) * (1.0 - coverage) / 2
         low_rank = math.floor(outside + ROUNDING)
         if low_rank < 1:
-            least = math.ceil(2 / (1.0 - coverage) - ROUNDING) - 1
+            least = math.ceil(2 / (1.0 - coverage) * (1 - ROUNDING)) - 1
             raise ValueError(
                 f"coverage={coverage!r} needs at least {least} out-of-bag rows, got {total:g}; "
                 "lower coverage, or fit on more rows."

@@ -48,10 +48,12 @@ class LeafRows:
         for is_valid, message in self._list_checks():
             if not is_valid:
                 raise ValueError(f"This is not a valid list of the rows in leaves: {message}.")
+        for name in ("size", "rank", "weight"):
+            array = getattr(self, name)
+            if array.dtype != np.uint8:
+                object.__setattr__(self, name, narrow(array.astype(np.int64)))
         for field in fields(self):
-            array = narrow(getattr(self, field.name)) if field.name != "target" else self.target
-            array.flags.writeable = False
-            object.__setattr__(self, field.name, array)
+            getattr(self, field.name).flags.writeable = False
 
     def _list_checks(self) -> Iterator[tuple[bool, str]]:
         target, size, rank, weight = self.target, self.size, self.rank, self.weight

@@ -88,11 +88,11 @@ def _unpack_errors(arrays: Arrays) -> Conformity | None:
         return None
     if not all(name in arrays for name in names):
         raise ValueError("its out-of-bag errors are not complete")
-    *lists, scale = (arrays.pop(name) for name in names)
+    ratio, half_ratio, weight, scale = (arrays.pop(name) for name in names)
     if scale.shape != (3,) or scale.dtype != np.float64:
         raise ValueError("the scale of its out-of-bag errors does not have three parts")
     step, usual, least = scale.tolist()
-    return Conformity(*lists, step, Spread(usual, least))
+    return Conformity(ratio, half_ratio, weight, step, Spread(usual, least))
 
 
 def _list_checks(state: dict[str, Any]) -> Iterator[Check]:

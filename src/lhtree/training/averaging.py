@@ -262,14 +262,14 @@ def measure_conformity(
         # If all errors are 0, any number does.
         least=LEAST_SPREAD**2 * float(np.average(np.square(error), weights=weight)) or 1.0,
     )
-    ratios = [
+    ratio, half_ratio = (
         (averaging.y[position] - each.prediction[position])
         / spread.compute(each.variance[position], each.n_voters[position])
         for each in (found, half)
-    ]
+    )
     few, every = (float(np.mean(1 / each.n_voters[position])) for each in (half, found))
     step = (every - 1 / n_estimators) / (few - every) if few > every else 0.0
-    return Conformity(*ratios, weight, max(step, 0.0), spread)
+    return Conformity(ratio, half_ratio, weight, max(step, 0.0), spread)
 
 
 def _choose_measured(n_voters: Ints, n_half: Ints) -> Ints:
