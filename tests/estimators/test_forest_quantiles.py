@@ -8,6 +8,8 @@ from lhtree import LHForestRegressor
 from lhtree.model.conformity import Conformity, Spread
 from lhtree.model.leaf_rows import LeafRows
 
+SPREAD = Spread(usual=1.0, least=0.1, share=0.2)
+
 
 def make_rows(n_rows=900, seed=0):
     """Return rows whose targets have noise that grows with the first column."""
@@ -104,23 +106,29 @@ def test_intervals_widen_with_coverage_around_the_prediction():
 
 def test_limits_are_ranks_of_one_row_more_than_there_are():
     ratio = np.random.default_rng(0).permutation(np.arange(-9.0, 10.0))  # 19 rows
-    errors = Conformity(ratio, ratio, np.ones(19), 0.0, Spread(1.0, 1.0))
+    errors = Conformity(ratio, ratio, np.ones(19), 0.0, SPREAD)
     assert errors.compute_limits(0.9) == (-9, 9)
     assert errors.compute_limits(0.8) == (-8, 8)
     with pytest.raises(ValueError, match=r"coverage=0.91 needs at least 22 out-of-bag rows, got"):
         errors.compute_limits(0.91)
-    double = Conformity(ratio[::2], ratio[::2], np.full(10, 2.0), 0.0, Spread(1.0, 1.0))
+    double = Conformity(ratio[::2], ratio[::2], np.full(10, 2.0), 0.0, SPREAD)
     twice = np.repeat(ratio[::2], 2)
-    single = Conformity(twice, twice, np.ones(20), 0.0, Spread(1.0, 1.0))
+    single = Conformity(twice, twice, np.ones(20), 0.0, SPREAD)
     assert double.compute_limits(0.85) == single.compute_limits(0.85)
 
 
 def test_limits_of_half_of_the_trees_lead_on_to_those_of_all():
     ratio = np.arange(-9.0, 10.0)
-    errors = Conformity(ratio, 1.5 * ratio, np.ones(19), 0.4, Spread(1.0, 1.0))
+    errors = Conformity(ratio, 1.5 * ratio, np.ones(19), 0.4, SPREAD)
     assert errors.compute_limits(0.9) == pytest.approx((-9 + 0.4 * 4.5, 9 - 0.4 * 4.5))
-    far = Conformity(ratio, 9 * ratio, np.ones(19), 0.9, Spread(1.0, 1.0))
+    far = Conformity(ratio, 9 * ratio, np.ones(19), 0.9, SPREAD)
     assert far.compute_limits(0.9) == (0, 0)  # but not beyond the middle
+    narrow = Conformity(ratio, 0.5 * ratio, np.ones(19), 0.4, SPREAD)
+    assert narrow.compute_limits(0.9) == pytest.approx((-9 - 0.4 * 4.5, 9 + 0.4 * 4.5))
+
+
+def test_a_spread_lies_between_the_own_and_the_usual_one():
+    assert_allclose(SPREAD.compute(np.array([0.0, 1.0, 6.0])) ** 2, [0.3, 1.1, 5.1])
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,9 @@ training rows by the trees that did not draw them are as honest as those of new 
 about the wanted share of new targets lies within, whatever the distribution.
 
 Only about a fifth of the trees say something about a training row out of bag, and the fewer
-they are, the larger are errors, and the less certain spreads. What both make of a quantile is
-nearly that of infinitely many trees plus a constant divided by their number. The quantiles for
-all trees that did not draw a row, and for those of the first half, give the constant.
+they are, the larger are errors, and the less certain spreads. Their quantiles move nearly in
+proportion to one divided by the number of trees: the quantiles for all trees that did not draw
+a row, and for those of the first half, lead on to those of all trees.
 """
 
 from __future__ import annotations
@@ -19,11 +19,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lhtree.arrays import Floats, Ints
+from lhtree.arrays import Floats
 
 ROUNDING = 1e-9  # of ranks
-PRIOR_TREES = 2  # as many as the usual variance counts like
-LEAST_SPREAD = 0.1  # of a row, in units of the errors of all rows
 
 
 @dataclass(frozen=True)
@@ -36,14 +34,17 @@ class Spread:
         Mean variance of the targets in the leaves of a row.
     least : float
         What is added to all variances.
+    share : float
+        Share of the usual variance in that of each row.
     """
 
     usual: float
     least: float
+    share: float
 
-    def compute(self, variance: Floats, n_trees: Ints | int) -> Floats:
-        """Return the spread of rows from the variances that so many trees found."""
-        pulled = (n_trees * variance + PRIOR_TREES * self.usual) / (n_trees + PRIOR_TREES)
+    def compute(self, variance: Floats) -> Floats:
+        """Return the spread of rows from the variances in their leaves."""
+        pulled = (1 - self.share) * variance + self.share * self.usual
         spread: Floats = np.sqrt(pulled + self.least)
         return spread
 
@@ -92,6 +93,7 @@ class Conformity:
         yield 0 <= self.step < math.inf, "step is not a number from 0 up"
         yield 0 <= self.spread.usual < math.inf, "usual is not a number from 0 up"
         yield 0 < self.spread.least < math.inf, "least is not a number above 0"
+        yield 0 <= self.spread.share <= 1, "share is not a number from 0 to 1"
 
     def compute_limits(self, coverage: float) -> tuple[float, float]:
         """Return by how many spreads the ends of an interval lie from the prediction.
@@ -103,9 +105,10 @@ class Conformity:
         half_low, half_high = self._find_limits(self.half_ratio, coverage)
         # Neither end goes beyond the middle.
         most = (high - low) / 2
-        low += min(self.step * max(low - half_low, 0.0), most)
-        high -= min(self.step * max(half_high - high, 0.0), most)
-        return low, high
+        return (
+            low + min(self.step * (low - half_low), most),
+            high - min(self.step * (half_high - high), most),
+        )
 
     def _find_limits(self, ratio: Floats, coverage: float) -> tuple[float, float]:
         order = np.argsort(ratio, kind="stable")

@@ -77,7 +77,7 @@ def _unpack_leaves(arrays: Arrays) -> LeafRows | None:
 
 def _pack_errors(conformity: Conformity) -> Arrays:
     spread = conformity.spread
-    scale = np.array([conformity.step, spread.usual, spread.least])
+    scale = np.array([conformity.step, spread.usual, spread.least, spread.share])
     lists = {name: getattr(conformity, name) for name in LISTS}
     return {ERRORS + name: array for name, array in {**lists, "scale": scale}.items()}
 
@@ -89,10 +89,10 @@ def _unpack_errors(arrays: Arrays) -> Conformity | None:
     if not all(name in arrays for name in names):
         raise ValueError("its out-of-bag errors are not complete")
     ratio, half_ratio, weight, scale = (arrays.pop(name) for name in names)
-    if scale.shape != (3,) or scale.dtype != np.float64:
-        raise ValueError("the scale of its out-of-bag errors does not have three parts")
-    step, usual, least = scale.tolist()
-    return Conformity(ratio, half_ratio, weight, step, Spread(usual, least))
+    if scale.shape != (4,) or scale.dtype != np.float64:
+        raise ValueError("the scale of its out-of-bag errors does not have four parts")
+    step, *of_spread = scale.tolist()
+    return Conformity(ratio, half_ratio, weight, step, Spread(*of_spread))
 
 
 def _list_checks(state: dict[str, Any]) -> Iterator[Check]:

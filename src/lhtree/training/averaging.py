@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from lhtree import _core
 from lhtree.arrays import Arrays, Floats, Ints
-from lhtree.model.conformity import LEAST_SPREAD, Conformity, Spread
+from lhtree.model.conformity import Conformity, Spread
 from lhtree.model.ensemble import Ensemble
 from lhtree.model.ensemble_parts import TREE_ARRAYS, join_trees
 from lhtree.model.ensemble_splits import sum_gains
@@ -26,6 +26,8 @@ from lhtree.training.targets import TargetScale
 
 MOST_ROWS = 5_000  # enough to choose the shrinkage
 MOST_ERRORS = 2**16  # enough for the tails of an interval
+PRIOR_TREES = 2  # as many as the usual variance of targets counts like
+LEAST_SPREAD = 0.1  # of a row, in units of the errors of all rows
 
 
 @dataclass(frozen=True)
@@ -256,20 +258,32 @@ def measure_conformity(
     if not half.n_voters[position].all():  # too few trees for halves
         half = found
     weight = averaging.weight[position] / averaging.unit
-    error = averaging.y[position] - found.prediction[position]
+    few, every = (float(np.mean(1 / each.n_voters[position])) for each in (half, found))
+    square = np.square(averaging.y[position] - found.prediction[position])
     spread = Spread(
         usual=float(np.average(found.variance[position], weights=weight)),
         # If all errors are 0, any number does.
-        least=LEAST_SPREAD**2 * float(np.average(np.square(error), weights=weight)) or 1.0,
+        least=LEAST_SPREAD**2 * float(np.average(square, weights=weight)) or 1.0,
+        share=PRIOR_TREES / (PRIOR_TREES + 1 / every),
     )
     ratio, half_ratio = (
         (averaging.y[position] - each.prediction[position])
-        / spread.compute(each.variance[position], each.n_voters[position])
+        / spread.compute(each.variance[position])
         for each in (found, half)
     )
-    few, every = (float(np.mean(1 / each.n_voters[position])) for each in (half, found))
-    step = (every - 1 / n_estimators) / (few - every) if few > every else 0.0
-    return Conformity(ratio, half_ratio, weight, max(step, 0.0), spread)
+    step = _extrapolate(few, every, 1 / n_estimators)
+    return Conformity(ratio, half_ratio, weight, step, spread)
+
+
+def _extrapolate(few: float, every: float, wanted: float) -> float:
+    """Return how far to go on from quantiles of few voters to those of all, in such steps.
+
+    The numbers are one divided by how many trees there are. A single tree says nothing of
+    how quantiles move, so few trees count less.
+    """
+    if few <= every or every <= wanted:
+        return 0.0
+    return (every - wanted) / (few - every) * (1 - few)
 
 
 def _choose_measured(n_voters: Ints, n_half: Ints) -> Ints:

@@ -263,7 +263,7 @@ class LHForestRegressor(RegressorMixin, TreeEstimator):
         limits = conformity.compute_limits(coverage)
         rows = read_rows(self, X)
         variance = [self.leaf_rows_.compute_variance(leaf) for leaf in self._reach(rows)]
-        spread = conformity.spread.compute(np.concatenate(variance), len(self.forest_))
+        spread = conformity.spread.compute(np.concatenate(variance))
         middle = self.forest_.score(rows, n_threads=count_threads(self.n_jobs))[:, 0]
         return middle[:, np.newaxis] + spread[:, np.newaxis] * np.array(limits)
 
