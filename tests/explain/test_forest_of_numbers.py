@@ -5,6 +5,8 @@ import re
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
+from matplotlib.text import Text
 
 from boosted import make_frame
 from lhtree import LHForestRegressor, plot
@@ -52,9 +54,10 @@ def test_a_picture_shows_predictions_and_how_far_they_are_from_the_mean(stump):
     text = {each.get_text().replace(", ", "\n") for each in ax.texts}
     assert {"x0 < 6.5\n100% of rows\n1.600", "leaf 1\n70% of rows\n1.000"} <= text
     assert ax.get_title() == f"Tree 0: {TASK}"
-    widths = sorted(patch.get_width() for patch in ax.patches if not patch.get_gid())
+    bars = [patch for patch in ax.patches if isinstance(patch, Rectangle)]
+    widths = sorted(patch.get_width() for patch in bars)
     assert widths[1] / widths[2] == pytest.approx(0.6 / 1.4, rel=1e-5)
-    named = [each.get_text() for each in ax.figure.findobj(match=lambda a: hasattr(a, "get_text"))]
+    named = [each.get_text() for each in ax.figure.findobj(Text)]
     assert {"above the mean", "below the mean"} <= set(named)
 
 
