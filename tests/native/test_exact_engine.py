@@ -38,10 +38,10 @@ def count_codes(kinds):
 
 
 @st.composite
-def tables(draw):
+def tables(draw, least_rows=1, least_columns=1):
     """Tables of nasty columns, with gaps, duplicated rows and weights: X, n_codes, weight."""
-    n = draw(st.one_of(st.integers(1, 40), st.integers(300, 700)))
-    kinds = draw(st.lists(st.sampled_from(sorted(COLUMNS)), min_size=1, max_size=5))
+    n = draw(st.one_of(st.integers(least_rows, 40), st.integers(300, 700)))
+    kinds = draw(st.lists(st.sampled_from(sorted(COLUMNS)), min_size=least_columns, max_size=5))
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     X = np.column_stack([COLUMNS[kind](rng, n) for kind in kinds]).astype(np.float64)
     X[rng.random(X.shape) < draw(st.sampled_from([0.0, 0.0, 0.1, 0.9]))] = np.nan
@@ -394,8 +394,9 @@ def test_bends_gaps_and_overlapping_groups_are_those_of_the_reference(seed):
     y = np.maximum(1, 2**16 * (bend + slope + 19 + 3 * is_missing * rng.choice([-1, 1])))
     case = replace(case, y=y.astype(np.int32), score=np.zeros_like(case.score))
     assert_same_trees(boost(case)[1]["trees"], boost_by_reference(case).trees)
-    check_trends(case, seed)
-    check_paths(case)
+    columns, found = boost(case)
+    check_trends(make_ensemble(columns, found, case), case, seed)
+    check_paths(found["trees"], case)
 
 
 @pytest.mark.parametrize("n", range(2, 40))
@@ -430,10 +431,8 @@ def check_walk(columns, found, case):
     assert_array_equal(ensemble.sum_values(case.X) + case.score, score)
 
 
-def check_trends(case, seed):
+def check_trends(ensemble, case, seed):
     """Demand that scores of rows with another value in one column are in order."""
-    columns, found = boost(case)
-    ensemble = make_ensemble(columns, found, case)
     rng = np.random.default_rng(seed)
     for j in np.flatnonzero(case.plan.monotonic_cst).tolist():
         X = case.X[rng.integers(0, len(case.X), 200)]
@@ -448,7 +447,8 @@ def check_trends(case, seed):
 @settings(max_examples=200)
 @given(case=deep_cases, seed=seeds)
 def test_scores_never_fall_where_they_must_rise(case, seed):
-    check_trends(case, seed)
+    columns, found = boost(case)
+    check_trends(make_ensemble(columns, found, case), case, seed)
 
 
 def list_paths(trees):
@@ -468,16 +468,15 @@ def list_paths(trees):
         yield from above.values()
 
 
-def check_paths(case):
+def check_paths(trees, case):
     """Demand that the columns of each path are in one group."""
     groups = [set(each) for each in case.plan.interaction_cst or [range(len(case.n_codes))]]
-    paths = list(list_paths(boost(case)[1]["trees"]))
-    assert all(any(path <= group for group in groups) for path in paths)
+    assert all(any(path <= group for group in groups) for path in list_paths(trees))
 
 
 @given(case=constrained_cases)
 def test_columns_of_a_path_are_in_one_group(case):
-    check_paths(case)
+    check_paths(boost(case)[1]["trees"], case)
 
 
 @given(case=cases, n_validation=st.integers(0, 20), tolerance=st.sampled_from([0.0, 1e3, 1e7]))
