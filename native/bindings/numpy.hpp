@@ -90,6 +90,7 @@ Output<T, 1> to_numpy(std::vector<T, Allocator> values) {
 // The parts of the module, each in a file of its name.
 void bind_table(nb::module_& m);
 void bind_exact(nb::module_& m);
+void bind_forest(nb::module_& m);
 void bind_grow(nb::module_& m);
 void bind_predict(nb::module_& m);
 void bind_partitions(nb::module_& m);

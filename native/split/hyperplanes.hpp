@@ -45,8 +45,7 @@ class HyperplaneSearch {
   /// A search keeps at most so many values of a node's rows. It ends early, with any split, once
   /// `stop` is set.
   HyperplaneSearch(const Table& table, const Limits& limits, const Constraints& constraints,
-                   const HyperplaneSettings& settings, std::int64_t most_kept,
-                   const StopFlag& stop)
+                   const HyperplaneSettings& settings, std::int64_t most_kept, const StopFlag& stop)
       : table_(table),
         constraints_(constraints),
         settings_(settings),
@@ -63,6 +62,24 @@ class HyperplaneSearch {
            std::uint64_t key, const Freedom& freedom, Split<Sums>& best,
            std::vector<std::uint8_t>& goes_left) {
     draw_columns(draw_key(key), freedom.groups, count_terms(weigh(whole, n)));
+    run_drawn(row, n, gradient, whole, freedom, best, goes_left);
+  }
+
+  /// The same with the first of the columns given, of which those of numbers count.
+  void run_among(const std::vector<std::int32_t>& columns, const std::uint32_t* row, std::int64_t n,
+                 const Row* gradient, const Sums& whole, const Freedom& freedom, Split<Sums>& best,
+                 std::vector<std::uint8_t>& goes_left) {
+    const std::int64_t most = count_terms(weigh(whole, n));
+    drawn_.clear();
+    for (const std::int32_t j : columns)
+      if (is_number(j) && static_cast<std::int64_t>(drawn_.size()) < most) drawn_.push_back(j);
+    run_drawn(row, n, gradient, whole, freedom, best, goes_left);
+  }
+
+ private:
+  /// Try hyperplanes over the columns drawn.
+  void run_drawn(const std::uint32_t* row, std::int64_t n, const Row* gradient, const Sums& whole,
+                 const Freedom& freedom, Split<Sums>& best, std::vector<std::uint8_t>& goes_left) {
     if (drawn_.size() < 2) return;
     measure(row, n, gradient);
     if (columns_.size() < 2 || stop_) return;
@@ -84,7 +101,6 @@ class HyperplaneSearch {
     }
   }
 
- private:
   /// Call look(begin, n) for the batches of a node of n rows.
   template <class Look>
   void visit_batches(std::int64_t n, const Look& look) const {
@@ -140,8 +156,7 @@ class HyperplaneSearch {
   }
 
   /// The columns of numbers with the smallest hashes, in their order; with groups, of one of them.
-  void draw_columns(std::uint64_t key, const std::vector<std::int32_t>& groups,
-                    std::int64_t most) {
+  void draw_columns(std::uint64_t key, const std::vector<std::int32_t>& groups, std::int64_t most) {
     hash_.clear();
     const std::vector<std::int32_t>* group =
         constraints_.group.empty() ? &numbers_ : draw_group(key, groups);
