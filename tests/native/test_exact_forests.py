@@ -77,6 +77,8 @@ def settle(plan, weight, n, share):
     """
     if weight is None or weight.max() < 4:  # a larger unit would leave no split
         plan = replace(plan, unit_weight=1)
+    if weight is None:
+        plan = replace(plan, weight_shift=0)
     n_draws = max(1, int(share * n))
     heaviest = n_draws * (1 if weight is None else int(weight.max()))
     shift = max(plan.weight_shift, heaviest.bit_length() - 31)
