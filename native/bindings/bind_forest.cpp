@@ -25,6 +25,7 @@ grow::AveragedPlan read_plan(nb::handle object, const base::Layout& layout) {
   read_field(object, "shrinkage", plan.hyperplanes.shrinkage);
   read_field(object, "unit_weight", plan.hyperplanes.unit_weight);
   read_field(object, "weight_shift", plan.hyperplanes.weight_shift);
+  read_field(object, "term_price", plan.term_price);
   read_field(object, "max_depth", plan.max_depth);
   read_field(object, "max_leaf_nodes", plan.max_leaf_nodes);
   read_field(object, "min_split_weight", plan.min_split_weight);
