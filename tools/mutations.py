@@ -274,8 +274,8 @@ BOOSTING = (
     ),
     plant(
         "estimators/test_automatic.py",
-        automatic_growth=("estimators/boosting/params.py", "rates = (FIRST_RATE, RATE_GROWTH, MOST_RATE)", "rates = (FIRST_RATE, 0.0, MOST_RATE)"),
-        automatic_rate=("estimators/boosting/params.py", "0.0, float(self.learning_rate))", "0.0, MOST_RATE)"),
+        automatic_growth=("estimators/boosting/params.py", "return FIRST_RATE, RATE_GROWTH, MOST_RATE", "return FIRST_RATE, 0.0, MOST_RATE"),
+        automatic_rate=("estimators/boosting/params.py", "0.0, float(self.learning_rate)", "0.0, MOST_RATE"),
         automatic_few=("estimators/boosting/params.py", "n_rows >= FEW_ROWS", "n_rows > FEW_ROWS"),
         automatic_fraction=("estimators/boosting/params.py", "return 0.2 if n_rows <= MANY_ROWS", "return 0.2 if n_rows < MANY_ROWS"),
         automatic_leaves=("estimators/boosting/params.py", "return LEAVES if n_rows <= MANY_ROWS", "return LEAVES if n_rows < MANY_ROWS"),
