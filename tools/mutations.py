@@ -286,7 +286,7 @@ BOOSTING = (
         boosting_round=("training/rounds.py", "first = self.plan.first_round + self.n_done", "first = self.plan.first_round"),
         boosting_forget=("training/rounds.py", "                boosting.forget(number)\n", ""),
         boosting_stop=("training/rounds.py", "is_over |= watch.end(boosting)", "watch.end(boosting)"),
-        boosting_continue=("estimators/boosting/continuation.py", "first_round=len(forest))", "first_round=0)"),
+        boosting_continue=("estimators/boosting/warm_start.py", "first_round=len(forest))", "first_round=0)"),
         boosting_gains=("training/rounds.py", "importance = sum_gains(trees, start)", "importance = start + sum_gains(trees, 0 * start)"),
         boosting_stage=("model/ensemble.py", "for first in range(0, len(self), n_at_once):", "for first in range(0, len(self) - 1, n_at_once):"),
     ),

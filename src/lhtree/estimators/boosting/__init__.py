@@ -3,7 +3,7 @@
 `regressor` and `classifier` hold parameters, docstrings and what targets and scores mean;
 `base` runs the steps of a fit; `rows`, `offsets` and `validation` say which rows train, where
 their scores begin, and which rows say when to stop; `preparation` makes integers of them;
-`continuation` is for warm starts; `watch` and `scoring` look at the rounds; `params` checks the
+`warm_start` continues a model; `watch` and `scoring` look at the rounds; `params` checks the
 parameters and resolves them for given data, `constraints` those that say what columns may do.
 """
 

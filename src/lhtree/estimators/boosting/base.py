@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from lhtree.data.reading import read_rows
 from lhtree.estimators.base import TreeEstimator, restored_on_error, with_callbacks
-from lhtree.estimators.boosting.continuation import Earlier, negate
+from lhtree.estimators.boosting.warm_start import Earlier, negate
 from lhtree.estimators.boosting.offsets import check_pair, read_offset
 from lhtree.estimators.boosting.params import BoostingParams
 from lhtree.estimators.boosting.preparation import prepare
