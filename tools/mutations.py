@@ -82,8 +82,8 @@ FIT = (
         leaf_limit=("estimators/params.py", "self.max_leaf_nodes - 1]", "self.max_leaf_nodes - 2]"),
     ),
     plant(
-        "training/test_ensemble_size.py",
-        batches_of_any_gain=("training/ensemble_size.py", "max(before) + LEAST_GAIN", "max(before)"),
+        "training/test_forest_size.py",
+        batches_of_any_gain=("training/forest_size.py", "max(before) + LEAST_GAIN", "max(before)"),
     ),
     plant(
         "training/test_shrinkage.py",
