@@ -260,9 +260,9 @@ BOOSTING = (
         boosting_start=("training/targets.py", "[(each + 1) >> 1 for each in twice]", "[each >> 1 for each in twice]"),
         boosting_gamma=("training/targets.py", "1 if is_gamma else 0, WIDEST.max", "0, WIDEST.max"),
         boosting_sorted=("model/link.py", "return np.sort(score.reshape(-1, len(self.levels)), axis=1)", "return score.reshape(-1, len(self.levels))"),
-        boosting_offset=("estimators/boosting/rows.py", "return Part(self.X[position], self.y[position], weight, offset)", "return Part(self.X[position], self.y[position], weight)"),
-        boosting_settle=("training/boosting.py", "for each in (rows, *others):", "for each in (rows,):"),
-        boosting_settle_rate=("training/boosting.py", "rate_growth=0.0, most_rate=1.0, ", ""),
+        boosting_offset=("estimators/boosting/samples.py", "return Samples(self.X[position], self.y[position], weight, offset)", "return Samples(self.X[position], self.y[position], weight)"),
+        boosting_settle=("training/boosting_rows.py", "for each in (rows, *others):", "for each in (rows,):"),
+        boosting_settle_rate=("training/boosting_rows.py", "rate_growth=0.0, most_rate=1.0, ", ""),
     ),
     plant(
         "estimators/test_refit.py",

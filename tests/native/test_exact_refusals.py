@@ -9,7 +9,7 @@ import pytest
 from exact import boosting
 from lhtree import _core
 from lhtree.model.ensemble import GridColumns
-from lhtree.training.boosting import Rows
+from lhtree.training.boosting_rows import Rows
 from native.test_exact_engine import boost, learn, make_case
 
 

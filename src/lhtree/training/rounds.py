@@ -12,7 +12,7 @@ from lhtree import _core
 from lhtree.arrays import Arrays, Floats
 from lhtree.model.ensemble import Ensemble, GridColumns, sum_gains
 from lhtree.model.ensemble_parts import TREE_ARRAYS, TreeStarts, cut_trees, join_trees
-from lhtree.training.boosting import Rows
+from lhtree.training.boosting_rows import Rows
 from lhtree.training.plan import BoostingPlan
 from lhtree.training.targets import TargetScale
 

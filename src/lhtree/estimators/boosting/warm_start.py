@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from lhtree.arrays import Floats
 from lhtree.data.columns import Columns
 from lhtree.estimators.boosting.params import BoostingParams
-from lhtree.estimators.boosting.rows import Part
+from lhtree.estimators.boosting.samples import Samples
 from lhtree.estimators.params import is_auto
 from lhtree.model.ensemble import Ensemble
-from lhtree.training.boosting import Rows
+from lhtree.training.boosting_rows import Rows
 from lhtree.training.rounds import Boosting, Losses
 
 SAME_ROWS = (
@@ -78,7 +78,7 @@ class Earlier(NamedTuple):
         if self.classes is not None and not np.array_equal(estimator.classes_, self.classes):
             _refuse("the classes have")
 
-    def join(self, boosting: Boosting, training: Part, validation: Part | None) -> None:
+    def join(self, boosting: Boosting, training: Samples, validation: Samples | None) -> None:
         """Let rounds continue after those before."""
         forest, columns = self.forest, boosting.columns.without_bins()
         if not all(
