@@ -1,4 +1,4 @@
-"""Rows of boosting: encoded, weighed, with scores to begin with."""
+"""The rows of boosting: encoded, with weights and the scores before the first round."""
 
 from __future__ import annotations
 

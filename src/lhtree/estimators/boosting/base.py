@@ -138,6 +138,9 @@ class BoostingEstimator(TreeEstimator):
         offset = read_offset(init_score, X.shape[0], "init_score", "X")
         return self._encode_targets(keep_positive(Samples(X, y, weight, offset)), params)
 
+    def _stratify(self, samples, fraction):
+        """Return the classes by which held-out rows are drawn, None to draw from all rows."""
+
     def _list_missed(self, y, kept, held_out):
         """Return held-out rows that the training rows cannot do without."""
         return held_out[:0]

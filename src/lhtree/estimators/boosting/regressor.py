@@ -134,9 +134,6 @@ class LHBoostRegressor(RegressorMixin, BoostingEstimator):
         check_targets("y_val", samples.y, params.loss)
         return samples
 
-    def _stratify(self, samples, fraction):
-        return None
-
     def _place_targets(self, samples, weights, held_out, validation, params):
         given = samples.y, weights, held_out, validation
         if params.loss in LOG_LOSSES:
