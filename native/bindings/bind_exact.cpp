@@ -11,11 +11,11 @@
 #include "base/columns.hpp"
 #include "ensemble_arrays.hpp"
 #include "grow/boosting.hpp"
-#include "grow/means.hpp"
+#include "grow/poisson_gamma.hpp"
 #include "grow/quantiles.hpp"
 #include "grow/softmax.hpp"
-#include "predict/divide.hpp"
 #include "predict/explain.hpp"
+#include "predict/walk_blocks.hpp"
 #include "read_constraints.hpp"
 #include "read_rules.hpp"
 #include "threads.hpp"
@@ -595,7 +595,7 @@ void walk_rows(const Input<T, 2>& X, nb::handle ensemble, nb::handle columns, nb
                if (end - begin <= few)
                  predict::Walker<T>(view, known).run(X.data(), begin, end, visit);
                else
-                 predict::Divider<T>(view, known).run(X.data(), begin, end, visit);
+                 predict::BlockWalker<T>(view, known).run(X.data(), begin, end, visit);
              });
 }
 
