@@ -14,7 +14,7 @@
 
 namespace lhtree::predict {
 
-/// Walks blocks of rows; one for each thread.
+/// Walks blocks of rows; each thread has its own.
 template <class T>
 class BlockWalker {
  public:
@@ -52,7 +52,7 @@ class BlockWalker {
     std::int64_t node, begin, end;
   };
 
-  /// Turn the columns that the trees use.
+  /// Read the columns that the trees use, column after column.
   void read(const T* X) {
     const auto d = static_cast<std::int64_t>(columns_.size());
     for (std::int64_t i = 0; i < n_; ++i)

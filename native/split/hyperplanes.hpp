@@ -24,7 +24,7 @@ struct HyperplaneSettings {
   double unit_weight = 1.0;        // what a row of weight one weighs
 };
 
-/// Part `number` of p columns in the order of all, halves, quarters, ...: from first to last.
+/// Which of p columns hyperplane `number` uses: all, then each half, each quarter, ...
 struct Part {
   std::int64_t first, last;
 
@@ -45,8 +45,7 @@ class HyperplaneSearch {
   /// A search keeps at most so many values of a node's rows. It ends early, with any split, once
   /// `stop` is set.
   HyperplaneSearch(const Table& table, const Limits& limits, const Constraints& constraints,
-                   const HyperplaneSettings& settings, std::int64_t most_kept,
-                   const StopFlag& stop)
+                   const HyperplaneSettings& settings, std::int64_t most_kept, const StopFlag& stop)
       : table_(table),
         constraints_(constraints),
         settings_(settings),
@@ -140,8 +139,7 @@ class HyperplaneSearch {
   }
 
   /// The columns of numbers with the smallest hashes, in their order; with groups, of one of them.
-  void draw_columns(std::uint64_t key, const std::vector<std::int32_t>& groups,
-                    std::int64_t most) {
+  void draw_columns(std::uint64_t key, const std::vector<std::int32_t>& groups, std::int64_t most) {
     hash_.clear();
     const std::vector<std::int32_t>* group =
         constraints_.group.empty() ? &numbers_ : draw_group(key, groups);
@@ -181,7 +179,7 @@ class HyperplaneSearch {
     }
   }
 
-  static constexpr std::uint64_t group_draws = ~std::uint64_t{6};  // no number of a column
+  static constexpr std::uint64_t group_draws = ~std::uint64_t{6};  // never the number of a column
 
   const Table& table_;
   const Constraints& constraints_;
