@@ -233,7 +233,7 @@ class Ensemble:
         """Return what each column adds to the scores of rows, as integers.
 
         :func:`lhtree.explain.explain_rows` has the definition. With the mean values of the
-        roots (`root_value`) and the base they add up to the scores, without a rest.
+        roots (`root_value`) and the base they add up to the scores exactly.
 
         Returns
         -------

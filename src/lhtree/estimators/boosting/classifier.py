@@ -21,7 +21,7 @@ MOST_CLASSES = 2**16  # of which the core takes scores
 
 @describe_boosting(
     loss=""""log_loss"
-    What the trees lower."""
+    The loss that the trees lower."""
 )
 class LHBoostClassifier(ClassifierMixin, BoostingEstimator):
     """Gradient boosting for classes, with splits by single columns and by hyperplanes.

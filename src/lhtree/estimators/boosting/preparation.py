@@ -43,15 +43,15 @@ def prepare(
     training : Samples
         Rows to train on, some of which may be held out.
     held_out : ndarray of uint8, or None
-        Which rows only say when to stop.
+        Which of these rows are for validation.
     validation : Samples, or None
-        More rows that do.
+        More validation rows.
     params : BoostingParams
         The parameters.
     seed : int
         Seed of all draws.
     stops_early : bool
-        Whether validation rows say when to stop.
+        Whether the loss of validation rows stops the rounds.
     """
     if estimator._is_certain():
         training = training._replace(offset=None)

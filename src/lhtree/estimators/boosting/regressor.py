@@ -13,7 +13,7 @@ from lhtree.training.targets import place_means, place_numbers, place_quantiles
 
 @describe_boosting(
     loss="""{"squared_error", "absolute_error", "quantile", "poisson", "gamma"}
-    What the trees lower. "squared_error" predicts means, "absolute_error" medians,
+    The loss that the trees lower. "squared_error" predicts means, "absolute_error" medians,
     "quantile" the levels that `quantile` names. "poisson" is for counts and other numbers of
     at least 0, "gamma" for numbers above 0: both predict means, and raw scores are their
     logarithms.""",

@@ -59,7 +59,7 @@ class GrowingScores:
         score = boosting.rows.score
         self.training.append(self._score(self._training, score[self._trained], boosting))
         if len(self._validation.y):
-            known = boosting.others.score if self._is_apart else score[self._held_out]
+            known = boosting.validation.score if self._is_apart else score[self._held_out]
             self.validation.append(self._score(self._validation, known, boosting))
 
     def list_all(self) -> Losses:

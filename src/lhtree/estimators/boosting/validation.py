@@ -1,4 +1,4 @@
-"""Rows that say when to stop: those of the caller, or a part of the training rows."""
+"""Validation rows: those that the caller gives, or a part of the training rows."""
 
 from __future__ import annotations
 
