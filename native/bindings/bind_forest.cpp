@@ -3,11 +3,10 @@
 #include <utility>
 #include <vector>
 
-#include "exact_arrays.hpp"
 #include "grow/forest.hpp"
 #include "read_constraints.hpp"
-#include "read_rules.hpp"
 #include "threads.hpp"
+#include "tree_arrays.hpp"
 
 namespace lhtree {
 namespace {
@@ -64,7 +63,7 @@ nb::dict grow_averaged(nb::handle columns_object, nb::handle rows_object, nb::ha
     trees = is_weighted ? grow_rows.operator()<stats::WeightedRow>()
                         : grow_rows.operator()<stats::PackedRow>();
   }
-  return trees_to_dict(std::move(trees), 1);
+  return to_dict(std::move(trees), 1);
 }
 
 }  // namespace
