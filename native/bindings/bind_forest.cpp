@@ -21,6 +21,7 @@ grow::AveragedPlan read_plan(nb::handle object, const base::Layout& layout) {
   read_field(object, "max_features", plan.max_features);
   read_field(object, "axis_splits", plan.axis_splits);
   read_field(object, "n_hyperplanes", plan.hyperplanes.n_hyperplanes);
+  read_field(object, "hyperplane_interval", plan.hyperplane_interval);
   read_field(object, "shrinkage", plan.hyperplanes.shrinkage);
   read_field(object, "unit_weight", plan.hyperplanes.unit_weight);
   read_field(object, "weight_shift", plan.hyperplanes.weight_shift);
@@ -34,6 +35,7 @@ grow::AveragedPlan read_plan(nb::handle object, const base::Layout& layout) {
   demand(plan.n_estimators >= 0 && plan.first_estimator >= 0, "n_estimators is out of range");
   demand(plan.max_features >= 0, "max_features must be at least 0");
   demand(plan.max_leaf_nodes >= 0, "max_leaf_nodes must be at least 0");
+  demand(plan.hyperplane_interval > 0, "hyperplane_interval must be at least 1");
   demand(plan.hyperplanes.unit_weight > 0.0, "unit_weight must be above 0");
   return plan;
 }
