@@ -248,7 +248,7 @@ class TableEncoder {
   EncodedRows rows_;
 };
 
-/// Rows of stored entries, columns ascending; all others are zero. The memory is another's.
+/// Rows of stored entries, columns ascending; all others are zero. A view.
 struct Entries {
   std::int64_t n_rows = 0, n_columns = 0;
   const std::int64_t* start = nullptr;   // [n_rows + 1]

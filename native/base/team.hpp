@@ -14,8 +14,8 @@
 
 namespace lhtree::base {
 
-/// A caller and its helpers. Steps are short, so both look for the other for a while before they
-/// sleep; where others use the processors, they sleep soon.
+/// A caller and its helpers. Steps are short, so a thread that waits spins for a while before it
+/// sleeps.
 class Team {
  public:
   explicit Team(std::int64_t n_threads) {
@@ -60,7 +60,7 @@ class Team {
   }
 
  private:
-  static constexpr int patience = 1000;  // looks before a thread sleeps: some ten microseconds
+  static constexpr int patience = 1000;  // spins before a thread sleeps: some ten microseconds
 
   static void pause() {
 #if defined(__x86_64__) && defined(__GNUC__)
@@ -72,7 +72,7 @@ class Team {
 
   static bool is_busy(std::int64_t n) { return n > 0; }
 
-  /// Look at a number for a while, until it no longer is what is waited for to end.
+  /// Spin while a number says to wait, but not for long; returns the number.
   template <class T, class IsWaiting>
   static T spin(const std::atomic<T>& number, const IsWaiting& is_waiting) {
     T value = number.load(std::memory_order_acquire);

@@ -31,6 +31,8 @@ struct AveragedPlan {
   std::int64_t max_features = 0;  // columns that a node draws; 0: all
   bool axis_splits = true;
   split::HyperplaneSettings hyperplanes;
+  std::int64_t hyperplane_interval = 1;  // estimators from one that has hyperplanes to the next
+  double term_price = 0.0;  // of each term of a hyperplane but one, in units of the node's noise
   std::int64_t max_depth = std::numeric_limits<std::int64_t>::max();
   std::int64_t max_leaf_nodes = 0;  // 0: no limit
   std::int64_t min_split_weight = 2, min_weight = 1;
@@ -59,8 +61,9 @@ class AveragedTreeGrower {
 
   /// Grow a tree from the rows listed; the nodes stay until the next.
   const std::vector<Node<Sums>>& grow(const PageVector<std::uint32_t>& rows, const Row* gradient,
-                                      std::uint64_t key) {
+                                      std::uint64_t key, bool has_hyperplanes) {
     gradient_ = gradient;
+    has_hyperplanes_ = has_hyperplanes && plan_.hyperplanes.n_hyperplanes > 0;
     row_ = rows;
     remake(spare_, row_.size());
     node_.assign(1, {});
@@ -120,6 +123,19 @@ class AveragedTreeGrower {
     return true;
   }
 
+  /// The gain of a split on average if the targets of the node were noise: their variance.
+  double estimate_noise(const Node<Sums>& node) const {
+    base::Wide squares;
+    for (std::int64_t i = node.begin; i < node.end; ++i) {
+      const Row& each = gradient_[row_[i]];
+      const auto g = static_cast<std::uint64_t>(std::abs(each.gradient()));
+      squares += base::multiply(g * g, static_cast<std::uint64_t>(each.weight()));
+    }
+    const auto h = static_cast<double>(node.sums.h);
+    const double rest = squares.to_double() - split::compute_score(node.sums, limits_);
+    return std::max(rest, 0.0) / h * plan_.hyperplanes.unit_weight;
+  }
+
   void choose_split(Node<Sums>& node) {
     check_stop(stop_);
     if (is_leaf(node)) return;
@@ -127,9 +143,11 @@ class AveragedTreeGrower {
     const double least = split::compute_least_score(node.sums, limits_, bounds);
     split::Split<Sums> single, plane;
     single.score = plane.score = least;
+    if (has_hyperplanes_ && plan_.term_price > 0.0)
+      limits_.term_price = plan_.term_price * estimate_noise(node);
     search_.start(node.sums, bounds);
     draw_columns(node, single);
-    if (plan_.hyperplanes.n_hyperplanes > 0)
+    if (has_hyperplanes_)
       hyperplanes_.run_among(drawn_, row_.data() + node.begin, node.n_rows(), gradient_, node.sums,
                              node.freedom, plane, node.goes_left);
     const bool is_single = single.column >= 0;
@@ -262,6 +280,7 @@ class AveragedTreeGrower {
   int present_[base::most_codes];
   std::vector<Sums> cell_;  // zeros between two columns
   const Row* gradient_ = nullptr;
+  bool has_hyperplanes_ = false;
   PageVector<std::uint32_t> row_, spare_;
   std::vector<Node<Sums>> node_;
 };

@@ -24,7 +24,7 @@ struct HyperplaneSettings {
   double unit_weight = 1.0;        // what a row of weight one weighs
 };
 
-/// Part `number` of p columns in the order of all, halves, quarters, ...: from first to last.
+/// Which of p columns hyperplane `number` uses: all, then each half, each quarter, ...
 struct Part {
   std::int64_t first, last;
 
@@ -196,7 +196,7 @@ class HyperplaneSearch {
     }
   }
 
-  static constexpr std::uint64_t group_draws = ~std::uint64_t{6};  // no number of a column
+  static constexpr std::uint64_t group_draws = ~std::uint64_t{6};  // never the number of a column
 
   const Table& table_;
   const Constraints& constraints_;

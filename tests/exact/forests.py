@@ -37,7 +37,9 @@ class Plan:
     max_features: int = 0  # columns that a node draws; 0: all
     axis_splits: bool = True  # whether each of them is tried alone
     n_hyperplanes: int = 0
+    hyperplane_interval: int = 1  # estimators from one that has hyperplanes to the next
     shrinkage: float = 0.3  # of correlations in directions
+    term_price: float = 0.0  # of each term of a hyperplane but one, in units of a node's noise
     max_depth: int = 1 << 31
     max_leaf_nodes: int = 0  # 0: no limit
     min_split_weight: int = 2  # of a node that is divided
@@ -97,6 +99,14 @@ def is_leaf(table, node, plan):
     )
 
 
+def estimate_noise(table, node, plan):
+    """Return what a split of a node would gain on average if the targets were noise."""
+    weight, g = (each[node.rows].astype(object) for each in (table.weight, table.g))
+    squares, sums = float((weight * g * g).sum()), node.sums
+    rest = squares - float(sums.g) * float(sums.g) / float(sums.h)
+    return max(rest, 0.0) / float(sums.h) * float(plan.unit_weight)
+
+
 def choose_split(table, node, plan):
     """Set the best split of a node, the first of equal ones: hyperplanes, then single columns."""
     node.is_tried = True
@@ -105,7 +115,8 @@ def choose_split(table, node, plan):
     columns = draw_node_columns(table, node, plan)
     oblique = keep_oblique_columns(table, node, plan, columns)
     least_score = compute_least_score(node.sums, node.limits)
-    of_node = node.rows, node.sums, node.limits, plan
+    price = plan.term_price * estimate_noise(table, node, plan)
+    of_node = node.rows, node.sums, replace(node.limits, term_price=price), plan
     node.split = choose_oblique(table, *of_node, oblique, least_score)
     if plan.axis_splits:
         least_score = node.split.score if node.split else least_score
@@ -116,7 +127,7 @@ def choose_split(table, node, plan):
 
 
 def make_limits(plan):
-    """Return the limits of the splits of a forest: there is no λ, and no price of chance."""
+    """Return the limits of the splits of a forest: there is no λ, and only terms have a price."""
     return Limits(
         ridge=0.0,
         smoothing=float(SMOOTHING * plan.unit_weight),
@@ -139,6 +150,8 @@ def grow(columns, rows, plan):
         drawn = np.flatnonzero(weight)
         table = Table(columns, codes, z, weight, g, h)
         own = replace(plan, max_leaf_nodes=plan.max_leaf_nodes or len(drawn))
+        if number % plan.hyperplane_interval:
+            own = replace(own, n_hyperplanes=0)
         tree = grow_tree(table, drawn, make_limits(plan), own, hash64(key, MASK), choose_split)
         values = [(compute_mean(residual, weight, node.rows),) for node in tree]
         trees.append(set_values(tree, values, plan))

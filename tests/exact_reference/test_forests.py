@@ -354,3 +354,28 @@ def test_residuals_of_all_rows_decide_how_many_bits_are_dropped():
     [tree] = forests.grow(learned, rows, forests.Plan(n_estimators=1, n_draws=2, seed=seed))
     assert tree[0].rows.tolist() == [0, 1]
     assert [node.values for node in tree] == [(1,)]
+
+
+# ---- prices and intervals ---------------------------------------------------------------
+
+
+def test_terms_have_a_price_in_units_of_the_variance():
+    X = np.random.default_rng(9).normal(size=(100, 2))
+    y = np.round(1e4 * X.sum(axis=1)).astype(np.int64)
+    plan = {"n_hyperplanes": 1, "axis_splits": False, "max_depth": 1}
+    free = grow_tree(X, y, **plan)[0].gain
+    g = round(y.mean()) - y
+    noise = g.var()
+    paid = grow_tree(X, y, term_price=3.0, **plan)[0].gain
+    assert free - paid == pytest.approx(3 * noise, rel=1e-9)
+    assert len(grow_tree(X, y, term_price=1.01 * free / noise, **plan)) == 1
+    doubled = grow_tree(X, y, np.full(100, 2), unit_weight=2, term_price=3.0, **plan)[0].gain
+    assert doubled == pytest.approx(2 * paid, rel=1e-9)
+
+
+def test_some_estimators_have_hyperplanes():
+    X = np.random.default_rng(9).normal(size=(100, 2))
+    y = np.round(1e4 * X.sum(axis=1)).astype(np.int64)
+    plan = {"n_hyperplanes": 1, "hyperplane_interval": 3, "first_estimator": 2}
+    _, forest = grow(X, y, n_estimators=6, **plan)
+    assert [tree[0].hyperplane is not None for tree in forest] == [False, True, False] * 2

@@ -14,7 +14,7 @@ from exact import arithmetic, boosting
 from exact.columns import encode, learn_columns
 from lhtree import _core
 from lhtree.model.ensemble import Ensemble
-from lhtree.training.boosting import Rows, encode_rows, learn_rows
+from lhtree.training.boosting_rows import Rows, encode_rows, learn_rows
 
 COLUMNS = {
     "real": lambda rng, n: rng.normal(size=n),

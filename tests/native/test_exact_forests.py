@@ -14,7 +14,7 @@ from scipy.sparse import csr_array
 from exact import boosting, forests, trees
 from exact.columns import learn_columns
 from lhtree import _core
-from lhtree.training.boosting import Rows, learn_rows
+from lhtree.training.boosting_rows import Rows, learn_rows
 from lhtree.training.plan import AveragedPlan
 from lhtree.training.targets import Weights, place_numbers
 from native.test_exact_engine import (
@@ -113,6 +113,8 @@ PLANS: dict[str, list[Any]] = {
     "max_features": [0, 0, 1, 2, 4],
     "axis_splits": [True] * 4 + [False],
     "n_hyperplanes": [*range(8)],
+    "hyperplane_interval": [1, 1, 2, 3],
+    "term_price": [0.0, 0.0, 0.5, 3.0],
     "shrinkage": [0.0, 0.05, 0.3],
     "max_depth": [np.iinfo(np.int64).max] + [99] * 9 + [0, 1, 3, 4],
     "max_leaf_nodes": [0] * 8 + [1, 2, 5, 12, 30],

@@ -9,7 +9,7 @@ import pytest
 from exact import boosting
 from lhtree import _core
 from lhtree.model.ensemble import GridColumns
-from lhtree.training.boosting import Rows
+from lhtree.training.boosting_rows import Rows
 from native.test_exact_engine import boost, learn, make_case
 
 
@@ -49,7 +49,7 @@ def test_the_core_refuses_classes_without_a_score(y):
     columns, rows = make_small_case(3)
     changed = replace(rows, y=np.array([0, y, 2], dtype=np.int32))
     for parts in ((rows, changed), (changed, rows)):
-        with pytest.raises(ValueError, match="y must have numbers of classes"):
+        with pytest.raises(ValueError, match="y must have indices of classes"):
             _core.boost(columns, *parts, "log_loss", boosting.Plan(min_weight=0), 1)
 
 

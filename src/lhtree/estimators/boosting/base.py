@@ -6,13 +6,13 @@ from dataclasses import replace
 
 from lhtree.data.reading import read_rows
 from lhtree.estimators.base import TreeEstimator, restored_on_error, with_callbacks
-from lhtree.estimators.boosting.continuation import Earlier, negate
 from lhtree.estimators.boosting.offsets import check_pair, read_offset
 from lhtree.estimators.boosting.params import BoostingParams
 from lhtree.estimators.boosting.preparation import prepare
-from lhtree.estimators.boosting.rows import Part, keep_positive
+from lhtree.estimators.boosting.samples import Samples, keep_positive
 from lhtree.estimators.boosting.scoring import GrowingScores, make_scorer
 from lhtree.estimators.boosting.validation import hold_out, read_validation
+from lhtree.estimators.boosting.warm_start import Earlier, negate
 from lhtree.estimators.boosting.watch import FitWatch
 from lhtree.estimators.params import count_threads
 from lhtree.training.progress import RoundProgress
@@ -82,7 +82,7 @@ class BoostingEstimator(TreeEstimator):
         is_verbose = bool(params.verbose)
         progress = RoundProgress(self, data, is_verbose=is_verbose)
         with restored_on_error(self):
-            training = self._read_part(X, y, sample_weight, init_score, params)
+            training = self._read_samples(X, y, sample_weight, init_score, params)
             validation = read_validation(
                 self, X_val, y_val, sample_weight_val, init_score_val, params
             )
@@ -123,7 +123,7 @@ class BoostingEstimator(TreeEstimator):
         self.forest_ = boosting.take(boosting.run())
         self.n_iter_ = len(self.forest_)
 
-    def _read_part(self, X, y, sample_weight, init_score, params):
+    def _read_samples(self, X, y, sample_weight, init_score, params):
         """Return the training rows of positive weight."""
         X, y, weight = self._read_training(
             X,
@@ -136,7 +136,10 @@ class BoostingEstimator(TreeEstimator):
             order=None,
         )
         offset = read_offset(init_score, X.shape[0], "init_score", "X")
-        return self._encode_targets(keep_positive(Part(X, y, weight, offset)), params)
+        return self._encode_targets(keep_positive(Samples(X, y, weight, offset)), params)
+
+    def _stratify(self, samples, fraction):
+        """Return the classes by which held-out rows are drawn, None to draw from all rows."""
 
     def _list_missed(self, y, kept, held_out):
         """Return held-out rows that the training rows cannot do without."""

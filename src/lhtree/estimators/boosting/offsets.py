@@ -1,4 +1,4 @@
-"""Scores that rows begin with: `init_score` and `init_score_val` of a fit."""
+"""Scores that rows start from: `init_score` and `init_score_val` of a fit."""
 
 from __future__ import annotations
 

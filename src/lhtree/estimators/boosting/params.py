@@ -27,8 +27,8 @@ from lhtree.training.plan import NO_MAX_DEPTH, BoostingPlan
 from lhtree.training.targets import MOST_BINS, Weights
 
 MOST_CATEGORIES = 255  # codes of a column
-FEW_ROWS = 100  # below them, a part of the rows cannot say when to stop
-MANY_ROWS = 20_000  # above them, a tenth of the rows is enough to say when to stop
+FEW_ROWS = 100  # fewer are too few to hold some out for validation
+MANY_ROWS = 20_000  # above them, a tenth of the rows is enough for validation
 MOST_ROUNDS = 2**24
 ROUNDS = 100  # "auto" without early stopping
 ROUNDS_AT_MOST, ROUNDS_OF_CLASSES = 1000, 2000  # with it; for more than two classes
@@ -189,7 +189,7 @@ class BoostingParams:
         return draw_seed(self.random_state)
 
     def stops_early(self, n_rows: int, *, has_validation: bool) -> bool:
-        """Whether validation rows, the caller's or a part of the rows, say when to stop."""
+        """Whether the loss of validation rows, given or held out, stops the rounds."""
         if is_auto(self.early_stopping):
             return has_validation or n_rows >= FEW_ROWS
         return bool(self.early_stopping)
@@ -201,7 +201,7 @@ class BoostingParams:
         return float(self.validation_fraction)
 
     def refits(self, n_rows: int) -> bool:
-        """Whether held-out rows take part in a second fit, once they have said when to stop."""
+        """Whether all rows grow a second model, once held-out rows have stopped the first."""
         if is_auto(self.refit):
             return n_rows <= MANY_ROWS and not self.warm_start
         return bool(self.refit)
@@ -256,7 +256,7 @@ class BoostingParams:
         seed : int
             Seed of all draws.
         stops_early : bool
-            Whether validation rows say when to stop.
+            Whether the loss of validation rows stops the rounds.
         n_classes : int
             Number of classes, 0 for numbers.
         """

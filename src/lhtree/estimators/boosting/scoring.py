@@ -10,7 +10,7 @@ from sklearn.metrics import check_scoring, get_scorer_names
 from sklearn.utils import resample
 
 from lhtree.arrays import Floats, Ints
-from lhtree.estimators.boosting.rows import Part
+from lhtree.estimators.boosting.samples import Samples
 from lhtree.training.rounds import Boosting, Losses
 
 MOST_TRAINING_ROWS = 10_000  # that are scored after each round
@@ -39,9 +39,9 @@ class GrowingScores:
         self,
         estimator: Any,
         scorer: Any,
-        training: Part,
+        training: Samples,
         held_out: Any,
-        validation: Part | None,
+        validation: Samples | None,
         seed: int,
     ) -> None:
         self._estimator, self._scorer = estimator, scorer
@@ -59,32 +59,32 @@ class GrowingScores:
         score = boosting.rows.score
         self.training.append(self._score(self._training, score[self._trained], boosting))
         if len(self._validation.y):
-            known = boosting.others.score if self._is_apart else score[self._held_out]
+            known = boosting.validation.score if self._is_apart else score[self._held_out]
             self.validation.append(self._score(self._validation, known, boosting))
 
     def list_all(self) -> Losses:
         """Return all scores."""
         return Losses(np.array(self.training), np.array(self.validation))
 
-    def _score(self, part: Part, score: Ints, boosting: Boosting) -> float:
+    def _score(self, samples: Samples, score: Ints, boosting: Boosting) -> float:
         model = copy(self._estimator)
         raw: Floats = boosting.scale.to_raw(score)
         raw = raw if raw.shape[1] > 1 else raw[:, 0]
 
         def score_rows(X: Any) -> Floats:
-            if X is part.X:
+            if X is samples.X:
                 return raw
             model.forest_ = boosting.take(boosting.n_done)
             other: Floats = type(model)._score_rows(model, X)
             return other
 
         model._score_rows = score_rows
-        y = part.y if not hasattr(model, "classes_") else model.classes_[part.y]
-        weight = {} if part.weight is None else {"sample_weight": part.weight}
-        return float(self._scorer(model, part.X, y, **weight))
+        y = samples.y if not hasattr(model, "classes_") else model.classes_[samples.y]
+        weight = {} if samples.weight is None else {"sample_weight": samples.weight}
+        return float(self._scorer(model, samples.X, y, **weight))
 
 
-def _draw(estimator: Any, training: Part, position: Ints, seed: int) -> Ints:
+def _draw(estimator: Any, training: Samples, position: Ints, seed: int) -> Ints:
     """Draw some of many rows, of all classes."""
     if len(position) <= MOST_TRAINING_ROWS:
         return position

@@ -1,4 +1,4 @@
-"""Rows of a fit with their targets and weights."""
+"""Rows of a fit with their targets, weights and offsets, before they are encoded."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from scipy.sparse import issparse
 from lhtree.data import sparse
 
 
-class Part(NamedTuple):
-    """Some rows of a fit, of positive weight, with their targets as numbers."""
+class Samples(NamedTuple):
+    """Some rows of a fit, all of positive weight."""
 
     X: Any
     y: Any
     weight: Any  # None: every row counts once
     offset: Any = None  # what is added to their raw scores; None: nothing
 
-    def take(self, position: Any) -> Part:
+    def take(self, position: Any) -> Samples:
         """Return some of the rows."""
         weight, offset = (
             None if each is None else each[position] for each in (self.weight, self.offset)
         )
-        return Part(self.X[position], self.y[position], weight, offset)
+        return Samples(self.X[position], self.y[position], weight, offset)
 
 
 def to_kind(X: Any, like: Any) -> Any:
@@ -33,9 +33,9 @@ def to_kind(X: Any, like: Any) -> Any:
     return X if issparse(X) else sparse.to_rows(X)
 
 
-def keep_positive(part: Part) -> Part:
+def keep_positive(samples: Samples) -> Samples:
     """Return the rows of positive weight."""
-    if part.weight is None or part.weight.all():
-        return part
-    kept = part.take(np.flatnonzero(part.weight))
+    if samples.weight is None or samples.weight.all():
+        return samples
+    kept = samples.take(np.flatnonzero(samples.weight))
     return kept._replace(weight=None) if np.all(kept.weight == 1) else kept
