@@ -113,7 +113,7 @@ class BoostingEstimator(TreeEstimator):
                 del boosting, scores
                 progress.report_refit(self._best_round, n_rounds)
                 self._refit(training, n_rounds, params)
-        progress.end()
+            progress.end()
         return self
 
     def _refit(self, training, n_rounds, params):

@@ -17,6 +17,7 @@ from lhtree.estimators.params import (
     check_flag,
     check_integer,
     check_real,
+    check_verbose,
     count_columns,
     count_min_samples,
     count_threads,
@@ -44,7 +45,9 @@ COUNTED = ("squared_error", "quantile")  # losses whose hessians are one: they c
 
 def list_levels(quantile: Any) -> list[Any]:
     """Return the levels that the parameter `quantile` names: none, one or several."""
-    if isinstance(quantile, list | tuple | np.ndarray):
+    if isinstance(quantile, np.ndarray):
+        quantile = quantile.tolist()
+    if isinstance(quantile, list | tuple):
         return list(quantile)
     return [] if quantile is None else [quantile]
 
@@ -93,6 +96,7 @@ class BoostingParams:
         params._check_rounds()
         params._check_trees()
         check_class_weight(params.class_weight, is_forest=False)
+        check_verbose(params.verbose)
         return params
 
     def _check_quantile(self) -> None:
@@ -142,6 +146,7 @@ class BoostingParams:
             check_integer("max_depth", self.max_depth, "an integer of at least 1, or None", low=1)
         wanted = "an integer of at least 1"
         check_integer("min_samples_leaf", self.min_samples_leaf, wanted, low=1)
+        check_real("min_samples_leaf", self.min_samples_leaf, wanted, low=1)  # is a float, too
         name = "l2_regularization"
         check_real(name, self.l2_regularization, "a number of at least 0", low=0)
         wanted = "an integer from 0 to 127"
@@ -176,7 +181,7 @@ class BoostingParams:
         """The parameter `quantile` of a model of quantiles: a number or a list, else None."""
         if self.loss != "quantile":
             return None
-        is_list = isinstance(self.quantile, list | tuple | np.ndarray)
+        is_list = np.ndim(self.quantile) > 0
         return list(self.levels) if is_list else self.levels[0]
 
     @property
