@@ -151,7 +151,7 @@ class AveragedTreeGrower {
     draw_columns(node, single);
     if (has_hyperplanes_)
       hyperplanes_.run_among(drawn_, row_.data() + node.begin, node.n_rows(), gradient_, node.sums,
-                             node.freedom, plane, node.goes_left);
+                             node.key, node.freedom, plane, node.goes_left);
     const bool is_single = single.column >= 0;
     if (!plane.hyperplane.is_empty() && !(is_single && single.score > plane.score))
       node.split = std::move(plane);
@@ -162,20 +162,20 @@ class AveragedTreeGrower {
     node.rank = node.split.score - split::compute_score(node.sums, limits_, bounds);
   }
 
-  /// Draw columns with two bins in the node, and look at their cuts; with groups, those of one.
+  /// Draw columns with two bins in the node, and look at their cuts; with groups, those of the
+  /// groups that the node may use.
   void draw_columns(const Node<Sums>& node, split::Split<Sums>& best) {
     const std::uint64_t key = draw_key(node.key);
     drawn_.clear();
     if (plan_.constraints.group.empty()) return draw_among(node, key, every_, best);
-    const std::uint64_t draws = hash64(key, group_draws);
-    std::vector<std::pair<std::uint64_t, std::int32_t>> order;
-    for (const std::int32_t number : node.freedom.groups)
-      order.push_back({hash64(draws, static_cast<std::uint64_t>(number)), number});
-    std::sort(order.begin(), order.end());
-    for (std::size_t k = 0; k < order.size() && drawn_.empty(); ++k) {
-      std::vector<std::int32_t> column = plan_.constraints.group[order[k].second];
-      draw_among(node, key, column, best);
+    allowed_.clear();
+    for (const std::int32_t number : node.freedom.groups) {
+      const std::vector<std::int32_t>& group = plan_.constraints.group[number];
+      allowed_.insert(allowed_.end(), group.begin(), group.end());
     }
+    std::sort(allowed_.begin(), allowed_.end());
+    allowed_.erase(std::unique(allowed_.begin(), allowed_.end()), allowed_.end());
+    draw_among(node, key, allowed_, best);
   }
 
   /// Shuffle columns as far as needed; they come back in their order.
@@ -306,8 +306,6 @@ class AveragedTreeGrower {
     return n_left;
   }
 
-  static constexpr std::uint64_t group_draws = ~std::uint64_t{6};  // no number of a column
-
   const Table& table_;
   const AveragedPlan& plan_;
   const StopFlag& stop_;
@@ -315,7 +313,7 @@ class AveragedTreeGrower {
   split::ColumnSearch<Row> search_;
   split::HyperplaneSearch<Row, Table> hyperplanes_;
   std::int64_t n_wanted_;
-  std::vector<std::int32_t> every_, drawn_;
+  std::vector<std::int32_t> every_, allowed_, drawn_;
   std::vector<std::int64_t> swapped_;
   int present_[base::most_codes];
   std::vector<Row> word_;   // sums of bins of few rows, zeros between two columns

@@ -369,8 +369,9 @@ def test_estimators_are_the_same_alone_and_together(case):
 def test_weights_are_copies(case, seed):
     n = len(case.X)
     weight = np.random.default_rng(seed).integers(1, 4, n)
-    plan = replace(case.plan, n_draws=4 * n, bootstrap=False, unit_weight=1)
+    plan = replace(case.plan, n_draws=n, bootstrap=False, unit_weight=1, weight_shift=0)
     weighted = replace(case, weight=weight, plan=plan)
+    plan = replace(plan, n_draws=int(weight.sum()))
     copied = replace(case, weight=None, plan=plan).take(np.repeat(np.arange(n), weight))
     assert_same_arrays(grow(weighted)[1], grow(copied)[1])
 
@@ -448,6 +449,17 @@ def test_missing_alone_splits_above_all_bins():
     y = np.where(np.arange(300) < 100, 1000, 0)
     _, found = check(make_plain_case(X, y, n_draws=30))
     assert_array_equal(found["threshold"], [np.inf] * 3)
+
+
+def test_categories_have_no_trend_beside_a_column_that_has_one():
+    rng = np.random.default_rng(0)
+    code = rng.integers(0, 4, 200)
+    X = np.column_stack([rng.normal(size=200), code, rng.normal(size=200)]).astype(np.float64)
+    for trend in (-1, 1):
+        plan = forests.Plan(n_estimators=3, n_draws=200, monotonic_cst=(trend, 0, trend))
+        n_codes = np.array([0, 4, 0], dtype=np.int32)
+        _, found = check(place(X, n_codes, None, code * 9 + X[:, 0] * trend, plan))
+        assert_array_equal(found["column"][found["tree_start"][:-1]], 1)
 
 
 def test_equal_columns_are_taken_in_the_order_drawn():
