@@ -10,7 +10,7 @@ import pytest
 from scipy.sparse import csr_array
 
 from exact import boosting
-from lhtree.training.boosting import encode_rows, learn_rows
+from lhtree.training.boosting_rows import encode_rows, learn_rows
 from native.test_exact_engine import boost, make_case
 
 OPTIONS = {"wants_z": True, "n_threads": 1}
