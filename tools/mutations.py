@@ -82,8 +82,8 @@ FIT = (
         leaf_limit=("estimators/params.py", "self.max_leaf_nodes - 1]", "self.max_leaf_nodes - 2]"),
     ),
     plant(
-        "training/test_ensemble_size.py",
-        batches_of_any_gain=("training/ensemble_size.py", "max(before) + LEAST_GAIN", "max(before)"),
+        "training/test_forest_size.py",
+        batches_of_any_gain=("training/forest_size.py", "max(before) + LEAST_GAIN", "max(before)"),
     ),
     plant(
         "training/test_shrinkage.py",
@@ -260,9 +260,9 @@ BOOSTING = (
         boosting_start=("training/targets.py", "[(each + 1) >> 1 for each in twice]", "[each >> 1 for each in twice]"),
         boosting_gamma=("training/targets.py", "1 if is_gamma else 0, WIDEST.max", "0, WIDEST.max"),
         boosting_sorted=("model/link.py", "return np.sort(score.reshape(-1, len(self.levels)), axis=1)", "return score.reshape(-1, len(self.levels))"),
-        boosting_offset=("estimators/rows.py", "return Part(self.X[position], self.y[position], weight, offset)", "return Part(self.X[position], self.y[position], weight)"),
-        boosting_settle=("training/boosting.py", "for each in (rows, *others):", "for each in (rows,):"),
-        boosting_settle_rate=("training/boosting.py", "rate_growth=0.0, most_rate=1.0, ", ""),
+        boosting_offset=("estimators/samples.py", "return Samples(self.X[position], self.y[position], weight, offset)", "return Samples(self.X[position], self.y[position], weight)"),
+        boosting_settle=("training/boosting_rows.py", "for each in (rows, *others):", "for each in (rows,):"),
+        boosting_settle_rate=("training/boosting_rows.py", "rate_growth=0.0, most_rate=1.0, ", ""),
     ),
     plant(
         "estimators/test_refit.py",
@@ -274,8 +274,8 @@ BOOSTING = (
     ),
     plant(
         "estimators/test_automatic.py",
-        automatic_growth=("estimators/boosting/params.py", "rates = (FIRST_RATE, RATE_GROWTH, MOST_RATE)", "rates = (FIRST_RATE, 0.0, MOST_RATE)"),
-        automatic_rate=("estimators/boosting/params.py", "0.0, float(self.learning_rate))", "0.0, MOST_RATE)"),
+        automatic_growth=("estimators/boosting/params.py", "return FIRST_RATE, RATE_GROWTH, MOST_RATE", "return FIRST_RATE, 0.0, MOST_RATE"),
+        automatic_rate=("estimators/boosting/params.py", "0.0, float(self.learning_rate)", "0.0, MOST_RATE"),
         automatic_few=("estimators/boosting/params.py", "n_rows >= FEW_ROWS", "n_rows > FEW_ROWS"),
         automatic_fraction=("estimators/boosting/params.py", "return 0.2 if n_rows <= MANY_ROWS", "return 0.2 if n_rows < MANY_ROWS"),
         automatic_leaves=("estimators/boosting/params.py", "return LEAVES if n_rows <= MANY_ROWS", "return LEAVES if n_rows < MANY_ROWS"),
@@ -286,7 +286,7 @@ BOOSTING = (
         boosting_round=("training/rounds.py", "first = self.plan.first_round + self.n_done", "first = self.plan.first_round"),
         boosting_forget=("training/rounds.py", "                boosting.forget(number)\n", ""),
         boosting_stop=("training/rounds.py", "is_over |= watch.end(boosting)", "watch.end(boosting)"),
-        boosting_continue=("estimators/boosting/continuation.py", "first_round=len(forest))", "first_round=0)"),
+        boosting_continue=("estimators/boosting/warm_start.py", "first_round=len(forest))", "first_round=0)"),
         boosting_gains=("training/rounds.py", "importance = sum_gains(trees, start)", "importance = start + sum_gains(trees, 0 * start)"),
         boosting_stage=("model/ensemble.py", "for first in range(0, len(self), n_at_once):", "for first in range(0, len(self) - 1, n_at_once):"),
     ),

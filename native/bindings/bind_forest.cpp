@@ -3,11 +3,10 @@
 #include <utility>
 #include <vector>
 
-#include "exact_arrays.hpp"
 #include "grow/forest.hpp"
 #include "read_constraints.hpp"
-#include "read_rules.hpp"
 #include "threads.hpp"
+#include "tree_arrays.hpp"
 
 namespace lhtree {
 namespace {
@@ -22,9 +21,11 @@ grow::AveragedPlan read_plan(nb::handle object, const base::Layout& layout) {
   read_field(object, "max_features", plan.max_features);
   read_field(object, "axis_splits", plan.axis_splits);
   read_field(object, "n_hyperplanes", plan.hyperplanes.n_hyperplanes);
+  read_field(object, "hyperplane_interval", plan.hyperplane_interval);
   read_field(object, "shrinkage", plan.hyperplanes.shrinkage);
   read_field(object, "unit_weight", plan.hyperplanes.unit_weight);
   read_field(object, "weight_shift", plan.hyperplanes.weight_shift);
+  read_field(object, "term_price", plan.term_price);
   read_field(object, "max_depth", plan.max_depth);
   read_field(object, "max_leaf_nodes", plan.max_leaf_nodes);
   read_field(object, "min_split_weight", plan.min_split_weight);
@@ -34,6 +35,7 @@ grow::AveragedPlan read_plan(nb::handle object, const base::Layout& layout) {
   demand(plan.n_estimators >= 0 && plan.first_estimator >= 0, "n_estimators is out of range");
   demand(plan.max_features >= 0, "max_features must be at least 0");
   demand(plan.max_leaf_nodes >= 0, "max_leaf_nodes must be at least 0");
+  demand(plan.hyperplane_interval > 0, "hyperplane_interval must be at least 1");
   demand(plan.hyperplanes.unit_weight > 0.0, "unit_weight must be above 0");
   return plan;
 }
@@ -63,7 +65,7 @@ nb::dict grow_averaged(nb::handle columns_object, nb::handle rows_object, nb::ha
     trees = is_weighted ? grow_rows.operator()<stats::WeightedRow>()
                         : grow_rows.operator()<stats::PackedRow>();
   }
-  return trees_to_dict(std::move(trees), 1);
+  return to_dict(std::move(trees), 1);
 }
 
 }  // namespace

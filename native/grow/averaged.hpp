@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cstdint>
 #include <limits>
 #include <numeric>
@@ -31,6 +32,8 @@ struct AveragedPlan {
   std::int64_t max_features = 0;  // columns that a node draws; 0: all
   bool axis_splits = true;
   split::HyperplaneSettings hyperplanes;
+  std::int64_t hyperplane_interval = 1;  // estimators from one that has hyperplanes to the next
+  double term_price = 0.0;  // of each term of a hyperplane but one, in units of the node's noise
   std::int64_t max_depth = std::numeric_limits<std::int64_t>::max();
   std::int64_t max_leaf_nodes = 0;  // 0: no limit
   std::int64_t min_split_weight = 2, min_weight = 1;
@@ -53,16 +56,19 @@ class AveragedTreeGrower {
         n_wanted_(plan.max_features == 0 ? table.layout.n_columns() : plan.max_features),
         every_(table.layout.n_columns()) {
     std::iota(every_.begin(), every_.end(), 0);
+    word_.resize(base::most_codes);
     cell_.resize(base::most_codes);
   }
   AveragedTreeGrower(const AveragedTreeGrower&) = delete;  // searches refer to limits
 
   /// Grow a tree from the rows listed; the nodes stay until the next.
   const std::vector<Node<Sums>>& grow(const PageVector<std::uint32_t>& rows, const Row* gradient,
-                                      std::uint64_t key) {
+                                      std::uint64_t key, bool has_hyperplanes) {
     gradient_ = gradient;
+    has_hyperplanes_ = has_hyperplanes && plan_.hyperplanes.n_hyperplanes > 0;
     row_ = rows;
     remake(spare_, row_.size());
+    remake(own_, row_.size());
     node_.assign(1, {});
     Node<Sums>& root = node_[0];
     root.end = static_cast<std::int64_t>(row_.size());
@@ -78,7 +84,6 @@ class AveragedTreeGrower {
 
  private:
   static constexpr std::int64_t most_kept = std::int64_t{1} << 18;  // values of a node
-  static constexpr std::int64_t few_rows = 1024;  // whose bins stay in a fast cache
 
   void grow_all() {
     std::vector<std::int64_t> open{0};
@@ -114,24 +119,39 @@ class AveragedTreeGrower {
 
   bool is_leaf(const Node<Sums>& node) const {
     if (node.depth >= plan_.max_depth || node.sums.h < plan_.min_split_weight) return true;
-    const std::int64_t first = gradient_[row_[node.begin]].gradient();
-    for (std::int64_t i = node.begin + 1; i < node.end; ++i)
-      if (gradient_[row_[i]].gradient() != first) return false;
-    return true;
+    const std::int64_t first = own_[0].gradient();
+    return std::all_of(own_.begin() + 1, own_.begin() + node.n_rows(),
+                       [=](const Row& each) { return each.gradient() == first; });
+  }
+
+  /// The gain of a split on average if the targets of the node were noise: their variance.
+  double estimate_noise(const Node<Sums>& node) const {
+    base::Wide squares;
+    for (std::int64_t i = 0; i < node.n_rows(); ++i) {
+      const Row& each = own_[i];
+      const auto g = static_cast<std::uint64_t>(std::abs(each.gradient()));
+      squares += base::multiply(g * g, static_cast<std::uint64_t>(each.weight()));
+    }
+    const auto h = static_cast<double>(node.sums.h);
+    const double rest = squares.to_double() - split::compute_score(node.sums, limits_);
+    return std::max(rest, 0.0) / h * plan_.hyperplanes.unit_weight;
   }
 
   void choose_split(Node<Sums>& node) {
     check_stop(stop_);
+    for (std::int64_t i = 0; i < node.n_rows(); ++i) own_[i] = gradient_[row_[node.begin + i]];
     if (is_leaf(node)) return;
     const split::StepBounds* bounds = bounds_of(node);
     const double least = split::compute_least_score(node.sums, limits_, bounds);
     split::Split<Sums> single, plane;
     single.score = plane.score = least;
+    if (has_hyperplanes_ && plan_.term_price > 0.0)
+      limits_.term_price = plan_.term_price * estimate_noise(node);
     search_.start(node.sums, bounds);
     draw_columns(node, single);
-    if (plan_.hyperplanes.n_hyperplanes > 0)
+    if (has_hyperplanes_)
       hyperplanes_.run_among(drawn_, row_.data() + node.begin, node.n_rows(), gradient_, node.sums,
-                             node.freedom, plane, node.goes_left);
+                             node.key, node.freedom, plane, node.goes_left);
     const bool is_single = single.column >= 0;
     if (!plane.hyperplane.is_empty() && !(is_single && single.score > plane.score))
       node.split = std::move(plane);
@@ -142,20 +162,20 @@ class AveragedTreeGrower {
     node.rank = node.split.score - split::compute_score(node.sums, limits_, bounds);
   }
 
-  /// Draw columns with two bins in the node, and look at their cuts; with groups, those of one.
+  /// Draw columns with two bins in the node, and look at their cuts; with groups, those of the
+  /// groups that the node may use.
   void draw_columns(const Node<Sums>& node, split::Split<Sums>& best) {
     const std::uint64_t key = draw_key(node.key);
     drawn_.clear();
     if (plan_.constraints.group.empty()) return draw_among(node, key, every_, best);
-    const std::uint64_t draws = hash64(key, group_draws);
-    std::vector<std::pair<std::uint64_t, std::int32_t>> order;
-    for (const std::int32_t number : node.freedom.groups)
-      order.push_back({hash64(draws, static_cast<std::uint64_t>(number)), number});
-    std::sort(order.begin(), order.end());
-    for (std::size_t k = 0; k < order.size() && drawn_.empty(); ++k) {
-      std::vector<std::int32_t> column = plan_.constraints.group[order[k].second];
-      draw_among(node, key, column, best);
+    allowed_.clear();
+    for (const std::int32_t number : node.freedom.groups) {
+      const std::vector<std::int32_t>& group = plan_.constraints.group[number];
+      allowed_.insert(allowed_.end(), group.begin(), group.end());
     }
+    std::sort(allowed_.begin(), allowed_.end());
+    allowed_.erase(std::unique(allowed_.begin(), allowed_.end()), allowed_.end());
+    draw_among(node, key, allowed_, best);
   }
 
   /// Shuffle columns as far as needed; they come back in their order.
@@ -177,26 +197,64 @@ class AveragedTreeGrower {
 
   /// Look at the cuts of a column; returns whether it has two bins in the node.
   bool look_at(const Node<Sums>& node, std::int32_t j, split::Split<Sums>& best) {
-    const std::uint32_t* row = row_.data() + node.begin;
-    const std::int64_t n = node.n_rows();
-    const int first = table_.bin(row[0], j);
-    std::int64_t i = 1;
-    while (i < n && table_.bin(row[i], j) == first) ++i;
-    if (i == n) return false;
-    if (!plan_.axis_splits) return true;
-    std::uint64_t mark[base::most_codes / 64] = {};
-    for (i = 0; i < n; ++i) {
-      const int b = table_.bin(row[i], j);
-      gradient_[row[i]].add_to(cell_[b]);
-      mark[b >> 6] |= std::uint64_t{1} << (b & 63);
+    if (!plan_.axis_splits) return has_two_bins(node, j);
+    const bool is_small = node.n_rows() <= Row::rows_per_word;
+    Marks marks;
+    for (std::int64_t begin = node.begin; begin < node.end; begin += Row::rows_per_word) {
+      const std::int64_t end = std::min(node.end, begin + Row::rows_per_word);
+      for (std::int64_t i = begin; i < end; ++i) {
+        const int b = table_.bin(row_[i], j);
+        word_[b] += own_[i - node.begin];
+        marks.insert(b);
+      }
+      if (!is_small) empty_words(marks);
     }
-    int n_present = 0;
-    for (int k = 0; k < base::most_codes / 64; ++k)
-      for (std::uint64_t bits = mark[k]; bits; bits &= bits - 1)
-        present_[n_present++] = 64 * k + std::countr_zero(bits);
+    const int n_present = marks.list(present_);
+    if (n_present > 1) search_present(j, n_present, is_small, best);
+    for (int k = 0; k < n_present; ++k) {
+      word_[present_[k]] = Row{};
+      cell_[present_[k]] = Sums{};
+    }
+    return n_present > 1;
+  }
+
+  /// Bins of which rows were seen.
+  struct Marks {
+    std::uint64_t word[base::most_codes / 64] = {};
+
+    void insert(int bin) { word[bin >> 6] |= std::uint64_t{1} << (bin & 63); }
+    /// Write them, ascending; returns their number.
+    int list(int* bin) const {
+      int n = 0;
+      for (int k = 0; k < base::most_codes / 64; ++k)
+        for (std::uint64_t bits = word[k]; bits; bits &= bits - 1)
+          bin[n++] = 64 * k + std::countr_zero(bits);
+      return n;
+    }
+  };
+
+  /// Add the words of bins to their sums.
+  void empty_words(const Marks& marks) {
+    int bin[base::most_codes];
+    const int n = marks.list(bin);
+    for (int k = 0; k < n; ++k) {
+      word_[bin[k]].add_to(cell_[bin[k]]);
+      word_[bin[k]] = Row{};
+    }
+  }
+
+  void search_present(std::int32_t j, int n_present, bool is_small, split::Split<Sums>& best) {
+    if constexpr (Row::is_packed)
+      if (is_small) return search_.run_present(j, word_.data(), present_, n_present, best);
+    for (int k = 0; k < n_present; ++k) word_[present_[k]].add_to(cell_[present_[k]]);
     search_.run_present(j, cell_.data(), present_, n_present, best);
-    for (int k = 0; k < n_present; ++k) cell_[present_[k]] = Sums{};
-    return true;
+  }
+
+  bool has_two_bins(const Node<Sums>& node, std::int32_t j) const {
+    const int first = table_.bin(row_[node.begin], j);
+    for (std::int64_t i = node.begin + 1; i < node.end; ++i)
+      if (table_.bin(row_[i], j) != first) return true;
+    return false;
   }
 
   /// Divide the rows of a node among two children.
@@ -248,8 +306,6 @@ class AveragedTreeGrower {
     return n_left;
   }
 
-  static constexpr std::uint64_t group_draws = ~std::uint64_t{6};  // no number of a column
-
   const Table& table_;
   const AveragedPlan& plan_;
   const StopFlag& stop_;
@@ -257,11 +313,14 @@ class AveragedTreeGrower {
   split::ColumnSearch<Row> search_;
   split::HyperplaneSearch<Row, Table> hyperplanes_;
   std::int64_t n_wanted_;
-  std::vector<std::int32_t> every_, drawn_;
+  std::vector<std::int32_t> every_, allowed_, drawn_;
   std::vector<std::int64_t> swapped_;
   int present_[base::most_codes];
-  std::vector<Sums> cell_;  // zeros between two columns
+  std::vector<Row> word_;   // sums of bins of few rows, zeros between two columns
+  std::vector<Sums> cell_;  // of more
+  PageVector<Row> own_;     // gradients of the rows of the node, in their order
   const Row* gradient_ = nullptr;
+  bool has_hyperplanes_ = false;
   PageVector<std::uint32_t> row_, spare_;
   std::vector<Node<Sums>> node_;
 };

@@ -41,7 +41,8 @@ class EstimatorGrower {
     for (std::size_t k = 0; k < draw.multiplicity.size(); ++k)
       gradient_[draw.row[k]] = multiply(once_[draw.row[k]], draw.multiplicity[k]);
     const std::uint64_t key = tree_key(member_key(plan_.seed, seed), 0);
-    const auto& nodes = grower_.grow(draw.row, gradient_.data(), key);
+    const bool has_hyperplanes = number % plan_.hyperplane_interval == 0;
+    const auto& nodes = grower_.grow(draw.row, gradient_.data(), key, has_hyperplanes);
     room_ = std::move(draw.row);
     compute_values(nodes);
     model::Ensemble tree;

@@ -156,6 +156,7 @@ class ColumnSearch {
     }
     std::sort(order_.begin(), order_.begin() + n);
     const double price = limits_.category_price * (n - 1);
+    n_ordered_ = 0;  // categories have no trend
     const auto get_bin = [&](int k) -> const Sums& { return bin[order_[k].second]; };
     const int b = choose(n - 1, {}, get_bin, best.score, price);
     if (b < 0) return;

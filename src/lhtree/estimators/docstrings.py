@@ -127,11 +127,11 @@ PARAMETERS = {
 
 BOOSTING_PARAMETERS = {
     "learning_rate": """float or "auto"
-    Factor on what each tree adds; "auto" rises from 0.05 in the first round to 0.15 in
-    the 200th: noisy tables stop in time, and clear ones need fewer rounds.""",
+    Factor on what each tree adds; "auto" rises from 0.05 in the first round to 0.3 in
+    the 168th: noisy tables stop in time, and clear ones need fewer rounds.""",
     "n_estimators": """int or "auto"
-    Largest number of rounds; each adds one tree. "auto" is 1000, with more than two classes
-    2000, and 100 if nothing says when to stop.""",
+    Largest number of rounds; each adds one tree. "auto" is 600, with more than two classes
+    1000, and 100 without early stopping.""",
     "subsample": """float
     Share of the rows that each round draws, without replacement, to grow its tree; below 1,
     the model depends on the order of the rows.""",
@@ -153,7 +153,7 @@ BOOSTING_PARAMETERS = {
     of the number of columns of numbers, at most 128.""",
     "max_features": """int, float, "sqrt", "log2" or None
     Number of columns that a node draws for its splits by single columns, or the share of
-    the columns; None looks at all.""",
+    the columns; None tries all.""",
     "max_bins": """int
     Largest number of bins of a column of numbers, from 2 to 255: a split by a single column
     lies between two of them. A missing value has a bin of its own.""",
@@ -177,8 +177,8 @@ BOOSTING_PARAMETERS = {
     "pairwise" each pair. The columns of a hyperplane are of one group. None: all may
     meet.""",
     "early_stopping": """bool or "auto"
-    Whether a part of the rows, or `X_val` of `fit`, says when to stop: after
-    `n_iter_no_change` rounds that did not lower its loss, the model goes back to the best
+    Whether to stop after `n_iter_no_change` rounds that did not lower the loss of validation
+    rows, which are `X_val` of `fit` or a part of the rows; the model goes back to the best
     round. "auto" does so for 100 rows or more, or with `X_val`.""",
     "refit": """bool or "auto"
     Whether a model that a part of the rows stopped is grown anew from all rows, with more
@@ -193,7 +193,7 @@ BOOSTING_PARAMETERS = {
     By how much a round must improve the validation loss or score to count for
     `n_iter_no_change`; the model goes back to the last round that counted.""",
     "scoring": """"loss", str, callable or None
-    What `train_score_` and `validation_score_` hold, and what says when to stop: "loss" for
+    What `train_score_` and `validation_score_` hold, and early stopping watches: "loss" for
     minus the loss, the name of a scorer of scikit-learn such as "roc_auc", a callable
     ``scorer(estimator, X, y)``, or None for the method `score`. Scorers see rows as the trees
     do, at most 10,000 of those to train on, and cost their time after every round.""",

@@ -18,6 +18,7 @@ from lhtree.export.writing_onnx import add_labels, normalize, split_blocks
 from lhtree.model.ensemble import Ensemble
 from lhtree.model.ensemble_splits import CATEGORY, HYPERPLANE, NUMBER, list_code_sides
 from lhtree.model.link import LOG, LOGIT, SOFTMAX, SORTED
+from lhtree.model.tree import repeat_roots
 
 if TYPE_CHECKING:
     from lhtree.export.graph import Graph, Name
@@ -31,7 +32,7 @@ class Tables:
         split, leaf = np.flatnonzero(ensemble.left >= 0), np.flatnonzero(ensemble.left < 0)
         number = np.empty(len(ensemble.left), dtype=np.int64)
         number[split], number[leaf] = np.arange(len(split)), len(split) + np.arange(len(leaf))
-        root = np.repeat(ensemble.tree_start[:-1], np.diff(ensemble.tree_start))
+        root = repeat_roots(ensemble.tree_start)
         child = (root + ensemble.left)[split]
         kind, position = index.kind[split], index.position[split]
         self.n_splits = len(split)

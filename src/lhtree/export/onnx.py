@@ -25,6 +25,7 @@ from lhtree.files import PathLike, write_atomically
 from lhtree.model.forest import Forest
 from lhtree.model.link import is_exact, read_link
 from lhtree.model.prediction import MOST_EXTREME, TIE_WEIGHT
+from lhtree.model.tree import repeat_roots
 
 if TYPE_CHECKING:
     from onnx import ModelProto
@@ -158,7 +159,7 @@ class _Tables:
         split, leaf = np.flatnonzero(forest.left >= 0), np.flatnonzero(forest.left < 0)
         number = np.empty(len(forest.left), dtype=np.int64)
         number[split], number[leaf] = np.arange(len(split)), len(split) + np.arange(len(leaf))
-        start = np.repeat(forest.tree_start[:-1], np.diff(forest.tree_start))
+        start = repeat_roots(forest.tree_start)
         child = (start + forest.left)[split]
         has_line = np.diff(forest.start)[leaf] > 0
         line = np.where(has_line, np.cumsum(has_line) - 1, -1)

@@ -1,6 +1,6 @@
 """Boosted trees, and those of forests of numbers, as flat integer arrays.
 
-A :class:`Ensemble` holds what the exact engine grew: splits by single columns on raw values,
+An :class:`Ensemble` holds what the exact engine grew: splits by single columns on raw values,
 hyperplanes and leaves as integers. A fit fills the arrays, everything else reads them.
 """
 
@@ -31,7 +31,7 @@ from lhtree.model.ensemble_splits import (
 )
 from lhtree.model.ensemble_validation import check_ensemble
 from lhtree.model.grid_columns import GridColumns
-from lhtree.model.tree import compute_depth
+from lhtree.model.tree import compute_depth, compute_parents
 
 SCALARS = ("power", "origin", "n_averaged")
 STAGED_LEAVES = 2**21  # leaves that a walk down the trees one by one lists at once
@@ -222,7 +222,7 @@ class Ensemble:
         """Return what each column adds to the scores of rows, as integers.
 
         :func:`lhtree.explain.explain_rows` has the definition. With the mean values of the
-        roots (`root_value`) and the start they add up to the scores, without a rest.
+        roots (`root_value`) and the start they add up to the scores exactly.
 
         Returns
         -------
@@ -263,17 +263,11 @@ class Ensemble:
 
     def compute_parents(self) -> Ints:
         """Return the parent of every node, counted over all trees; -1 for a root."""
-        parent = np.full(len(self.left), -1, dtype=np.int64)
-        root = np.repeat(self.tree_start[:-1], np.diff(self.tree_start))
-        split = np.flatnonzero(self.left >= 0)
-        child = self.left[split] + root[split]
-        parent[child] = parent[child + 1] = split
-        return parent
+        return compute_parents(self.left, self.tree_start)
 
     def compute_depth(self) -> Ints:
         """Return the depth of every node; a root has depth 0."""
-        root = np.repeat(self.tree_start[:-1], np.diff(self.tree_start))
-        return compute_depth(np.where(self.left < 0, -1, self.left + root), self.tree_start[:-1])
+        return compute_depth(self.left, self.tree_start)
 
     def compute_importances(self) -> Floats:
         """Return how much of the gain of all splits is due to each column."""
@@ -371,7 +365,7 @@ class BoostedTree:
 
     def compute_depth(self) -> Ints:
         """Return the depth of every node; the root has depth 0."""
-        return compute_depth(self.left, np.zeros(1, dtype=np.int64))
+        return compute_depth(self.left, np.array([0, self.n_nodes]))
 
     def split(self, node: int) -> NumberSplit | CategorySplit | HyperplaneSplit:
         """Return a split in the units of the data.

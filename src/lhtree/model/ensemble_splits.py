@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lhtree.arrays import Arrays, Floats, Ints
+from lhtree.model.tree import repeat_roots
 
 if TYPE_CHECKING:
     from lhtree.model.ensemble import Ensemble
@@ -126,7 +127,7 @@ def average_leaves(ensemble: Ensemble) -> Ints:
     """
     value = np.zeros((len(ensemble.left), ensemble.n_outputs), dtype=np.int64)
     value[ensemble.left < 0] = ensemble.value
-    root = np.repeat(ensemble.tree_start[:-1], np.diff(ensemble.tree_start))
+    root = repeat_roots(ensemble.tree_start)
     depth = ensemble.compute_depth()
     for level in range(int(depth.max(initial=0)) - 1, -1, -1):
         node = np.flatnonzero((depth == level) & (ensemble.left >= 0))
@@ -175,7 +176,7 @@ def sum_changes(ensemble: Ensemble) -> Floats:
     A split counts the mean change from its value to those of its children, without signs,
     over the rows of its tree; a hyperplane's is divided by its integer weights.
     """
-    root = np.repeat(ensemble.tree_start[:-1], np.diff(ensemble.tree_start))
+    root = repeat_roots(ensemble.tree_start)
     node = np.flatnonzero(ensemble.left >= 0)
     change = np.zeros((len(node), ensemble.n_outputs))
     for side in (0, 1):

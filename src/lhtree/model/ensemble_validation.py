@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lhtree.model.ensemble_packing import cut_codes, restore_codes
+from lhtree.model.tree import repeat_roots
 
 if TYPE_CHECKING:
     from lhtree.model.ensemble import Ensemble
@@ -81,7 +82,7 @@ def _check_nodes(ensemble: Ensemble) -> Iterator[Check]:
     yield bool(np.all(left[~is_split] == -1)), "a leaf is not marked by -1"
     yield bool(np.all(ensemble.column[~is_split] == -1)), "a leaf has a column"
     yield bool(np.all(weight > 0)), "a node's rows have no weight"
-    root = np.repeat(ensemble.tree_start[:-1], np.diff(ensemble.tree_start))
+    root = repeat_roots(ensemble.tree_start)
     child = (root + left)[is_split]
     # In two steps: a sum of both could overflow.
     is_sum = weight[is_split] - weight[child] == weight[child + 1]

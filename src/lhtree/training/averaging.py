@@ -18,7 +18,7 @@ from lhtree.model.ensemble_splits import sum_gains
 from lhtree.model.grid_columns import GridColumns
 from lhtree.model.leaf_rows import LeafRows, average_leaves
 from lhtree.training import shrinkage
-from lhtree.training.boosting import Rows
+from lhtree.training.boosting_rows import Rows
 from lhtree.training.leaf_values import shrink_leaves
 from lhtree.training.local import unpack_bits
 from lhtree.training.plan import AveragedPlan, Draw
@@ -99,8 +99,10 @@ class Averaging:
 
     def shrink(self, forest: Ensemble, strength: float) -> Ensemble:
         """Return the forest with its leaves pulled towards the nodes above them."""
-        value = shrink_leaves(forest, strength, self.unit).astype(np.int32)
-        return replace(forest, value=value[:, np.newaxis])
+        if strength == 0.0:
+            return forest
+        value = shrink_leaves(forest, [strength], self.unit).astype(np.int32)
+        return replace(forest, value=value.T.copy())
 
     def draw_out_of_bag(self, n_estimators: int) -> NDArray[np.uint64]:
         """Return for each estimator the packed bits of the rows that it did not draw."""
@@ -120,7 +122,7 @@ class Averaging:
             return 0.0
         position = np.arange(0, n, -(-n // MOST_ROWS))
         strengths = shrinkage.STRENGTHS
-        values = np.stack([shrink_leaves(forest, each, self.unit) for each in strengths])
+        values = shrink_leaves(forest, strengths, self.unit)
         total = np.zeros((len(strengths), len(position)))
         n_voters = np.zeros(len(position), dtype=np.int64)
         half = total, n_voters

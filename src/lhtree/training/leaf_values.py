@@ -8,6 +8,8 @@ the path, and leaves that were in order (`monotonic_cst`) stay so, without round
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+
 import numpy as np
 
 from lhtree.arrays import Ints
@@ -16,34 +18,42 @@ from lhtree.model.ensemble import Ensemble
 FACTOR_BITS = 30  # after the point; a step between two nodes has 32
 
 
-def shrink_leaves(ensemble: Ensemble, strength: float, unit: int) -> Ints:
-    """Return the shrunken values of all leaves, in steps of the scores.
+def shrink_leaves(ensemble: Ensemble, strengths: Sequence[float], unit: int) -> Ints:
+    """Return the shrunken values of all leaves, in steps of the scores: a row per strength.
 
     Parameters
     ----------
     ensemble : Ensemble
         Trees with one output, whose leaves hold the means of their rows.
-    strength : float
+    strengths : sequence of float
         Rows of a split at which the step to its child counts half; 0 changes nothing.
     unit : int
         What a row of weight one weighs.
     """
-    if strength == 0.0 or not len(ensemble.left):
-        return ensemble.value[:, 0].astype(np.int64)
-    root = np.repeat(ensemble.tree_start[:-1], np.diff(ensemble.tree_start))
-    depth, mean = ensemble.compute_depth(), ensemble.node_value[:, 0]
-    with np.errstate(over="ignore"):
-        factor = 1.0 / (1.0 + strength / (ensemble.weight / unit))
-    whole_factor = np.floor(np.ldexp(factor, FACTOR_BITS)).astype(np.int64)
-    value = mean << FACTOR_BITS
-    order = np.argsort(depth, kind="stable")
-    start = np.searchsorted(depth[order], np.arange(int(depth.max()) + 2))
-    for level in range(len(start) - 2):
-        node = order[start[level] : start[level + 1]]
-        node = node[ensemble.left[node] >= 0]
-        for side in (0, 1):
-            child = root[node] + ensemble.left[node] + side
-            value[child] = value[node] + whole_factor[node] * (mean[child] - mean[node])
+    mean = ensemble.node_value[:, 0]
+    factor = np.stack([_compute_factor(ensemble, strength, unit) for strength in strengths])
+    value = np.tile(mean << FACTOR_BITS, (len(strengths), 1))
+    for node, left in _list_levels(ensemble):
+        for child in (left, left + 1):
+            value[:, child] = value[:, node] + factor[:, node] * (mean[child] - mean[node])
     half = 1 << (FACTOR_BITS - 1)
-    shrunken: Ints = (value[ensemble.left < 0] + half) >> FACTOR_BITS
+    shrunken: Ints = (value[:, ensemble.left < 0] + half) >> FACTOR_BITS
     return shrunken
+
+
+def _compute_factor(ensemble: Ensemble, strength: float, unit: int) -> Ints:
+    """Return for each node by how much the steps to its children count."""
+    with np.errstate(over="ignore"):
+        # In this form, no rounding makes the factor of more rows the smaller one.
+        factor = 1.0 / (1.0 + strength / (ensemble.weight / unit))
+    return np.floor(np.ldexp(factor, FACTOR_BITS)).astype(np.int64)
+
+
+def _list_levels(ensemble: Ensemble) -> Iterator[tuple[Ints, Ints]]:
+    """Yield the splits of one depth after another, and their left children."""
+    root = np.repeat(ensemble.tree_start[:-1], np.diff(ensemble.tree_start))
+    node = ensemble.tree_start[:-1]
+    while len(node := node[ensemble.left[node] >= 0]):
+        left = root[node] + ensemble.left[node]
+        yield node, left
+        node = np.concatenate([left, left + 1])

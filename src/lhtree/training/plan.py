@@ -106,7 +106,9 @@ class AveragedPlan:
     max_features: int = 0  # columns drawn at each node; 0: all
     axis_splits: bool = True  # whether to try each of them alone
     n_hyperplanes: int = 0  # over all columns drawn, halves, quarters, ...
+    hyperplane_interval: int = 1  # estimators from one that has hyperplanes to the next
     shrinkage: float = 0.3  # of correlations, in directions
+    term_price: float = 0.0  # of each term of a hyperplane but one, in units of the node's noise
     max_depth: int = NO_MAX_DEPTH
     max_leaf_nodes: int = 0  # 0: no limit
     min_split_weight: int = 2  # of a node that is divided

@@ -13,7 +13,7 @@ from lhtree.data.weights import to_units
 from lhtree.estimators.averaging.params import AveragingParams
 from lhtree.estimators.constraints import resolve_constraints
 from lhtree.estimators.params import is_auto
-from lhtree.estimators.rows import Part
+from lhtree.estimators.samples import Samples
 from lhtree.model.conformity import Conformity
 from lhtree.model.ensemble import Ensemble
 from lhtree.model.leaf_rows import LeafRows
@@ -23,7 +23,7 @@ from lhtree.training.averaging import (
     look_at_leaves,
     measure_conformity,
 )
-from lhtree.training.boosting import learn_rows, make_rows, stores_grid
+from lhtree.training.boosting_rows import learn_rows, make_rows, stores_grid
 from lhtree.training.plan import AveragedPlan, Draw
 from lhtree.training.progress import Progress
 from lhtree.training.targets import Weights, place_numbers
@@ -74,7 +74,11 @@ class Fitted:
 
 
 def fit_averaged(
-    estimator: Any, part: Part, params: AveragingParams, old: Grown | None, progress: Progress
+    estimator: Any,
+    samples: Samples,
+    params: AveragingParams,
+    old: Grown | None,
+    progress: Progress,
 ) -> Fitted:
     """Grow the trees, shrink their leaves, and look at the rows that they did not draw.
 
@@ -82,7 +86,7 @@ def fit_averaged(
     ----------
     estimator : LHForestRegressor
         Knows the columns of the rows.
-    part : Part
+    samples : Samples
         The training rows of positive weight.
     params : AveragingParams
         The parameters.
@@ -91,9 +95,9 @@ def fit_averaged(
     progress : Progress
         Reports how many trees have grown.
     """
-    draw = params.shared.resolve_draw(len(part.y))
+    draw = params.shared.resolve_draw(len(samples.y))
     seed = params.shared.draw_seed() if old is None else old.seed
-    averaging = prepare(estimator, part, params, draw, seed)
+    averaging = prepare(estimator, samples, params, draw, seed)
     if old is not None:
         old.check(estimator, draw, averaging)
     forest = _grow(averaging, params, old, progress)
@@ -112,25 +116,25 @@ def fit_averaged(
 
 
 def prepare(
-    estimator: Any, part: Part, params: AveragingParams, draw: Draw, seed: int
+    estimator: Any, samples: Samples, params: AveragingParams, draw: Draw, seed: int
 ) -> Averaging:
     """Return what trees grow from: rows, weights and targets become integers."""
-    weights = Weights(*to_units(part.weight))
+    weights = Weights(*to_units(samples.weight))
     plan = _resolve(estimator, params, draw, weights, seed)
-    targets = place_numbers(part.y, weights, None, part.y[:0])
+    targets = place_numbers(samples.y, weights, None, samples.y[:0])
     n_codes = estimator.columns_.count_codes()
     columns, encoded = learn_rows(
-        part.X,
+        samples.X,
         weights.values,
         None,
         n_codes,
         max_bins=int(params.max_bins),
-        wants_z=plan.n_hyperplanes > 0 and stores_grid(part.X),
+        wants_z=plan.n_hyperplanes > 0 and stores_grid(samples.X),
         n_threads=params.n_threads,
     )
-    rows = make_rows(encoded, targets.training, weights, targets.scale, raw=part.X)
+    rows = make_rows(encoded, targets.training, weights, targets.scale, raw=samples.X)
     return Averaging(
-        columns, rows, part.X, part.y, weights.unit, plan, targets.scale, params.n_threads
+        columns, rows, samples.X, samples.y, weights.unit, plan, targets.scale, params.n_threads
     )
 
 

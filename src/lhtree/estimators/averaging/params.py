@@ -20,7 +20,7 @@ from lhtree.estimators.params import (
     count_min_samples,
 )
 from lhtree.model.ensemble_validation import MOST_AVERAGED
-from lhtree.training.ensemble_size import choose_n_estimators
+from lhtree.training.forest_size import choose_n_estimators
 from lhtree.training.plan import NO_MAX_DEPTH, AveragedPlan, Draw
 from lhtree.training.targets import Weights
 

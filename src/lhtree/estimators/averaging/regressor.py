@@ -15,7 +15,7 @@ from lhtree.estimators.averaging.params import AveragingParams
 from lhtree.estimators.base import TreeEstimator, restored_on_error, with_callbacks
 from lhtree.estimators.docstrings import describe_averaging
 from lhtree.estimators.params import count_threads
-from lhtree.estimators.rows import keep_positive, read_part
+from lhtree.estimators.samples import keep_positive, read_samples
 from lhtree.training.averaging import list_draws
 from lhtree.training.progress import Progress
 
@@ -133,15 +133,15 @@ class LHForestRegressor(RegressorMixin, TreeEstimator):
         n_new = n_estimators and n_estimators - n_old
         progress = Progress(self, n_new, is_verbose=bool(params.shared.verbose))
         with restored_on_error(self):
-            given = read_part(self, X, y, sample_weight, params)
+            given = read_samples(self, X, y, sample_weight, params)
             n_samples, position = len(given.y), None
-            part = keep_positive(given)
-            if len(part.y) < n_samples:
+            samples = keep_positive(given)
+            if len(samples.y) < n_samples:
                 position = np.flatnonzero(given.weight)
-            fitted = fit_averaged(self, part, params, old, progress)
+            fitted = fit_averaged(self, samples, params, old, progress)
             self._keep(fitted, position)
             if params.shared.oob_score:
-                self._score_out_of_bag(fitted.out_of_bag, part, params, n_samples)
+                self._score_out_of_bag(fitted.out_of_bag, samples, params, n_samples)
         progress.end()
         return self
 
@@ -163,7 +163,7 @@ class LHForestRegressor(RegressorMixin, TreeEstimator):
         if position is not None:  # of the rows that count, among those of X
             self._position = position
 
-    def _score_out_of_bag(self, found, part, params, n_samples):
+    def _score_out_of_bag(self, found, samples, params, n_samples):
         """Set the attributes of `oob_score`."""
         is_predicted = found.n_voters > 0
         if not is_predicted.all():
@@ -177,11 +177,11 @@ class LHForestRegressor(RegressorMixin, TreeEstimator):
             prediction[self._position] = found.prediction
         self.oob_prediction_ = prediction
         measure = params.shared.oob_score
-        own = part.y[is_predicted], found.prediction[is_predicted]
+        own = samples.y[is_predicted], found.prediction[is_predicted]
         if callable(measure):
             self.oob_score_ = measure(*own)
         else:
-            weight = None if part.weight is None else part.weight[is_predicted]
+            weight = None if samples.weight is None else samples.weight[is_predicted]
             self.oob_score_ = float(r2_score(*own, sample_weight=weight))
 
     def predict(self, X):

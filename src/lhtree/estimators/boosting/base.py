@@ -6,15 +6,15 @@ from dataclasses import replace
 
 from lhtree.data.reading import read_rows
 from lhtree.estimators.base import TreeEstimator, restored_on_error, with_callbacks
-from lhtree.estimators.boosting.continuation import Earlier, negate
 from lhtree.estimators.boosting.offsets import check_pair, read_offset
 from lhtree.estimators.boosting.params import BoostingParams
 from lhtree.estimators.boosting.preparation import prepare
 from lhtree.estimators.boosting.scoring import GrowingScores, make_scorer
 from lhtree.estimators.boosting.validation import hold_out, read_validation
+from lhtree.estimators.boosting.warm_start import Earlier, negate
 from lhtree.estimators.boosting.watch import FitWatch
 from lhtree.estimators.params import count_threads
-from lhtree.estimators.rows import keep_positive, read_part
+from lhtree.estimators.samples import keep_positive, read_samples
 from lhtree.training.progress import RoundProgress
 from lhtree.training.rounds import count_refitted, run_watched
 
@@ -82,7 +82,7 @@ class BoostingEstimator(TreeEstimator):
         is_verbose = bool(params.verbose)
         progress = RoundProgress(self, data, is_verbose=is_verbose)
         with restored_on_error(self):
-            training = self._read_part(X, y, sample_weight, init_score, params)
+            training = self._read_samples(X, y, sample_weight, init_score, params)
             validation = read_validation(
                 self, X_val, y_val, sample_weight_val, init_score_val, params
             )
@@ -113,7 +113,7 @@ class BoostingEstimator(TreeEstimator):
                 del boosting, scores
                 progress.report_refit(self._best_round, n_rounds)
                 self._refit(training, n_rounds, params)
-        progress.end()
+            progress.end()
         return self
 
     def _refit(self, training, n_rounds, params):
@@ -123,11 +123,14 @@ class BoostingEstimator(TreeEstimator):
         self.forest_ = boosting.take(boosting.run())
         self.n_iter_ = len(self.forest_)
 
-    def _read_part(self, X, y, sample_weight, init_score, params):
+    def _read_samples(self, X, y, sample_weight, init_score, params):
         """Return the training rows of positive weight."""
-        part = read_part(self, X, y, sample_weight, params)
-        offset = read_offset(init_score, len(part.y), "init_score", "X")
-        return self._encode_targets(keep_positive(part._replace(offset=offset)), params)
+        samples = read_samples(self, X, y, sample_weight, params)
+        offset = read_offset(init_score, len(samples.y), "init_score", "X")
+        return self._encode_targets(keep_positive(samples._replace(offset=offset)), params)
+
+    def _stratify(self, samples, fraction):
+        """Return the classes by which held-out rows are drawn, None to draw from all rows."""
 
     def _list_missed(self, y, kept, held_out):
         """Return held-out rows that the training rows cannot do without."""

@@ -14,11 +14,11 @@
 
 namespace lhtree::predict {
 
-/// Divides blocks of rows; one thread's.
+/// Walks blocks of rows; each thread has its own.
 template <class T>
-class Divider {
+class BlockWalker {
  public:
-  Divider(const PreparedView& view, const std::vector<base::Column>& columns)
+  BlockWalker(const PreparedView& view, const std::vector<base::Column>& columns)
       : view_(view), columns_(columns), slot_(columns.size(), -1) {
     const std::int64_t n_columns = view.n_singles + view.n_used / 2;
     most_ = std::clamp<std::int64_t>(cache / std::max<std::int64_t>(n_columns, 1), 32, most_rows);
@@ -52,7 +52,7 @@ class Divider {
     std::int64_t node, begin, end;
   };
 
-  /// Turn the columns that the trees use.
+  /// Read the columns that the trees use, column after column.
   void read(const T* X) {
     const auto d = static_cast<std::int64_t>(columns_.size());
     for (std::int64_t i = 0; i < n_; ++i)

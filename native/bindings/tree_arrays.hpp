@@ -1,105 +1,19 @@
-// What the exact engine reads of Python: columns, rows with targets, and what it returns of trees.
+// Rows with targets as the exact engine reads them, and the trees that it returns.
 #pragma once
 
-#include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <optional>
-#include <stdexcept>
-#include <string>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "base/columns.hpp"
 #include "base/table.hpp"
-#include "ensemble_arrays.hpp"
 #include "grow/losses.hpp"
 #include "model/ensemble.hpp"
-#include "numpy.hpp"
+#include "read_columns.hpp"
 
 namespace lhtree {
-
-inline std::vector<base::Column> read_columns(nb::handle object) {
-  const auto n_codes = get_array<std::int32_t>(object, "n_codes");
-  const auto power = get_array<std::int16_t>(object, "power");
-  const auto origin = get_array<double>(object, "origin");
-  const auto low = get_array<std::int32_t>(object, "low");
-  const auto high = get_array<std::int32_t>(object, "high");
-  const auto fill = get_array<std::int32_t>(object, "fill");
-  const auto has_gaps = get_array<std::uint8_t>(object, "has_gaps");
-  const auto threshold = get_array<double>(object, "threshold");
-  const auto start = get_array<std::int64_t>(object, "threshold_start");
-  const std::size_t n = n_codes.size();
-  for (const std::size_t size :
-       {power.size(), origin.size(), low.size(), high.size(), fill.size(), has_gaps.size()})
-    demand(size == n, "the arrays of columns must have one entry per column");
-  check_starts(start, n, threshold.size(), "threshold_start must rise to the last threshold");
-  std::vector<base::Column> columns(n);
-  for (std::size_t j = 0; j < n; ++j) {
-    base::Column& each = columns[j];
-    each.n_codes = n_codes(j);
-    each.grid = {power(j), origin(j), low(j), high(j)};
-    each.fill = fill(j);
-    each.has_gaps = has_gaps(j) != 0;
-    each.threshold.assign(threshold.data() + start(j), threshold.data() + start(j + 1));
-    demand(0 <= each.n_codes && each.n_codes <= base::most_bins &&
-               each.threshold.size() < base::most_bins,
-           "a column must have at most 255 bins");
-    demand(-1200 < power(j) && power(j) < 1200, "the power of a grid is out of range");
-    demand(std::isfinite(origin(j)), "the origin of a column is not an integer");
-    demand(low(j) <= high(j), "low and high of a column are exchanged");
-    demand(low(j) > base::gap, "the low of a column is that of a missing value");
-  }
-  return columns;
-}
-
-using Flags = Input<std::uint8_t, 1>;
-
-/// A table by rows or by columns, where it lies.
-template <class T>
-using TableArray = nb::ndarray<const T, nb::ndim<2>, nb::device::cpu>;
-
-/// A field of a Python object that is such a table.
-template <class T>
-TableArray<T> get_table(nb::handle object, const char* name) {
-  const nb::object field = object.attr(name);
-  TableArray<T> table;
-  if (!nb::try_cast(field, table, false))
-    throw std::invalid_argument(std::string("the array '") + name +
-                                "' has the wrong type or number of dimensions");
-  return table;
-}
-
-template <class T>
-base::Values<T> to_values(const TableArray<T>& X) {
-  return {X.data(), static_cast<std::int64_t>(X.shape(0)), static_cast<std::int64_t>(X.shape(1)),
-          X.stride(0), X.stride(1)};
-}
-
-template <class Array>
-auto data_of(const std::optional<Array>& array) {
-  return array ? array->data() : nullptr;
-}
-
-/// Refuse weights with which sums could overflow.
-inline void check_weight(const std::optional<Longs>& weight, std::size_t n_rows) {
-  if (!weight) return;
-  check_length(weight->size(), n_rows, "weight");
-  std::uint64_t sum = 0;
-  for (std::size_t i = 0; i < n_rows; ++i) {
-    demand((*weight)(i) > 0, "weights must be positive");
-    sum += static_cast<std::uint64_t>((*weight)(i));
-    demand(sum >> stats::weight_bits == 0, "the sum of the weights must be below 2**40");
-  }
-}
-
-inline void check_held_out(const std::optional<Flags>& held_out, std::size_t n_rows) {
-  if (!held_out) return;
-  check_length(held_out->size(), n_rows, "held_out");
-  demand(std::count(held_out->data(), held_out->data() + n_rows, 0) > 0,
-         "there must be rows to train on");
-}
 
 inline base::Layout make_layout(const std::vector<base::Column>& columns) {
   std::vector<base::ColumnInfo> info;
@@ -115,8 +29,8 @@ inline base::Layout make_layout(const std::vector<base::Column>& columns) {
 struct RowArrays {
   std::optional<Input<std::uint8_t, 2>> dense_bin;
   std::optional<Input<std::int32_t, 2>> dense_z;
-  std::optional<TableArray<double>> doubles;  // raw rows, read where there is no z
-  std::optional<TableArray<float>> floats;
+  std::optional<AnyOrder<double>> doubles;  // raw rows, read where there is no z
+  std::optional<AnyOrder<float>> floats;
   std::optional<base::RawRows> raw;
   std::optional<Input<std::uint8_t, 1>> entry_bin;
   std::optional<Ints> entry_z, entry_column;
@@ -152,10 +66,10 @@ struct RowArrays {
     return {n_rows(), n_outputs, y.data(), data_of(weight), data_of(held_out), score.data()};
   }
 
-  /// Refuse targets that are not numbers of outputs.
+  /// Refuse targets that are not the index of an output.
   void check_classes() const {
     for (std::size_t i = 0; i < y.size(); ++i)
-      demand(0 <= y(i) && y(i) < n_outputs, "y must have numbers of classes");
+      demand(0 <= y(i) && y(i) < n_outputs, "y must have indices of classes");
   }
 
   void check_positive(std::int32_t least) const {
@@ -178,7 +92,7 @@ struct RowArrays {
 
  private:
   /// The scores before the first round; those of all rows may be the same memory.
-  void read_score(const TableArray<std::int64_t>& given) {
+  void read_score(const AnyOrder<std::int64_t>& given) {
     score.resize(given.size());
     const std::size_t n = given.shape(1);
     for (std::size_t i = 0; i < given.shape(0); ++i)
@@ -189,13 +103,13 @@ struct RowArrays {
 
   template <class T>
   void read_raw(nb::handle object, const std::vector<base::Column>& columns,
-                std::optional<TableArray<T>>& table) {
-    TableArray<T> found;
+                std::optional<AnyOrder<T>>& table) {
+    AnyOrder<T> found;
     if (!nb::try_cast(object, found, false)) return;
     demand(found.shape(0) == y.size() && found.shape(1) == columns.size(),
            "raw must have the shape of bin");
     table = std::move(found);
-    raw.emplace(to_values(*table), columns);
+    raw.emplace(to_values(*table), columns, dense_bin->data());
   }
 
   void read_dense(nb::handle object, const std::vector<base::Column>& columns,
@@ -236,7 +150,7 @@ struct RowArrays {
   }
 };
 
-inline nb::dict trees_to_dict(model::Ensemble trees, std::size_t n_outputs) {
+inline nb::dict to_dict(model::Ensemble trees, std::size_t n_outputs) {
   nb::dict result;
   const std::size_t n_code_sets = trees.codes.size() / 4, n_leaves = trees.value.size() / n_outputs;
   result["tree_start"] = to_numpy(std::move(trees.tree_start));
