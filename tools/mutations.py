@@ -291,8 +291,40 @@ BOOSTING = (
         boosting_stage=("model/ensemble.py", "for first in range(0, len(self), n_at_once):", "for first in range(0, len(self) - 1, n_at_once):"),
     ),
 )
+FORESTS = (
+    plant(
+        "estimators/test_forest_regressor.py",
+        forest_mean=("model/ensemble.py", "return self.base * self.n_averaged", "return self.base"),
+        forest_shrinkage=("training/leaf_values.py", "value[node] + factor[node] * (mean[child] - mean[node])", "value[node] + factor[child] * (mean[child] - mean[node])"),
+        forest_unit=("training/leaf_values.py", "strength / (ensemble.weight / unit)", "strength / ensemble.weight"),
+        forest_monotone=("training/leaf_values.py", "1.0 / (1.0 + strength / (ensemble.weight / unit))", "1.0 / (1.0 + strength * (ensemble.weight / unit))"),
+        forest_position=("estimators/averaging/regressor.py", "prediction[self._position] = found.prediction", "prediction[: len(found.prediction)] = found.prediction"),
+        forest_judges=("training/averaging.py", "sums.add(times == 0,", "sums.add(times > 0,"),
+        forest_repeats=("training/averaging.py", "rank, times * averaging.weight,", "rank, (times > 0) * averaging.weight,"),
+        forest_warm=("estimators/averaging/fit.py", '{**trees, "value": shrunken.value}', "trees"),
+    ),
+    plant(
+        "estimators/test_forest_quantiles.py",
+        quantile_rounding=("model/leaf_rows.py", "levels - ROUNDING", "levels"),
+        quantile_share=("model/leaf_rows.py", "weight /= np.repeat(np.add.reduceat(weight, start[:-1]), self.size)", "weight /= 1"),
+        interval_rank=("model/conformity.py", "outside = (total + 1.0) * (1.0 - coverage) / 2", "outside = total * (1.0 - coverage) / 2"),
+        interval_step=("model/conformity.py", "high - min(self.step * (half_high - high), most)", "high"),
+    ),
+)
 # fmt: on
 
 MUTATIONS = tuple(
-    chain(*DATA, *FIT, PREDICTION, *PERSIST, *EXPLAIN, *EXPORT, DASK, *CORE, *EXACT, *BOOSTING)
+    chain(
+        *DATA,
+        *FIT,
+        PREDICTION,
+        *PERSIST,
+        *EXPLAIN,
+        *EXPORT,
+        DASK,
+        *CORE,
+        *EXACT,
+        *BOOSTING,
+        *FORESTS,
+    )
 )

@@ -193,7 +193,8 @@ def test_shrinkage_keeps_predictions_monotone():
 
 def test_columns_of_other_groups_do_not_meet():
     X, y = make_rows(400, 4)
-    model = LHForestRegressor(interaction_cst=[{0, 1}, {2, 3}], **FEW).fit(X, y)
+    kind = {"interaction_cst": [{0, 1}, {2, 3}], "max_features": 1}  # roots draw both groups
+    model = LHForestRegressor(**kind, **FEW).fit(X, y)
     ensemble, seen = model.forest_, set()
     parent = ensemble.compute_parents()
     for leaf in np.flatnonzero(ensemble.left < 0):

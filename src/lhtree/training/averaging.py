@@ -101,8 +101,7 @@ class Averaging:
         """Return the forest with its leaves pulled towards the nodes above them."""
         if strength == 0.0:
             return forest
-        value = shrink_leaves(forest, [strength], self.unit).astype(np.int32)
-        return replace(forest, value=value.T.copy())
+        return replace(forest, value=shrink_leaves(forest, [strength], self.unit).T.copy())
 
     def draw_out_of_bag(self, n_estimators: int) -> NDArray[np.uint64]:
         """Return for each estimator the packed bits of the rows that it did not draw."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from lhtree.arrays import Ints
 from lhtree.model.ensemble import Ensemble
@@ -18,7 +19,7 @@ from lhtree.model.ensemble import Ensemble
 FACTOR_BITS = 30  # after the point; a step between two nodes has 32
 
 
-def shrink_leaves(ensemble: Ensemble, strengths: Sequence[float], unit: int) -> Ints:
+def shrink_leaves(ensemble: Ensemble, strengths: Sequence[float], unit: int) -> NDArray[np.int32]:
     """Return the shrunken values of all leaves, in steps of the scores: a row per strength.
 
     Parameters
@@ -30,14 +31,15 @@ def shrink_leaves(ensemble: Ensemble, strengths: Sequence[float], unit: int) -> 
     unit : int
         What a row of weight one weighs.
     """
-    mean = ensemble.node_value[:, 0]
-    factor = np.stack([_compute_factor(ensemble, strength, unit) for strength in strengths])
-    value = np.tile(mean << FACTOR_BITS, (len(strengths), 1))
-    for node, left in _list_levels(ensemble):
-        for child in (left, left + 1):
-            value[:, child] = value[:, node] + factor[:, node] * (mean[child] - mean[node])
-    half = 1 << (FACTOR_BITS - 1)
-    shrunken: Ints = (value[:, ensemble.left < 0] + half) >> FACTOR_BITS
+    mean, is_leaf = ensemble.node_value[:, 0], ensemble.left < 0
+    levels = list(_list_levels(ensemble))
+    shrunken = np.empty((len(strengths), np.count_nonzero(is_leaf)), dtype=np.int32)
+    for own, strength in zip(shrunken, strengths, strict=True):
+        factor, value = _compute_factor(ensemble, strength, unit), mean << FACTOR_BITS
+        for node, left in levels:
+            for child in (left, left + 1):
+                value[child] = value[node] + factor[node] * (mean[child] - mean[node])
+        own[:] = (value[is_leaf] + (1 << (FACTOR_BITS - 1))) >> FACTOR_BITS
     return shrunken
 
 
