@@ -300,11 +300,11 @@ FORESTS = (
         forest_monotone=("training/leaf_values.py", "1.0 / (1.0 + strength / (ensemble.weight / unit))", "1.0 / (1.0 + strength * (ensemble.weight / unit))"),
         forest_position=("estimators/averaging/regressor.py", "prediction[self._position] = found.prediction", "prediction[: len(found.prediction)] = found.prediction"),
         forest_judges=("training/averaging.py", "sums.add(times == 0,", "sums.add(times > 0,"),
-        forest_repeats=("training/averaging.py", "rank, times * averaging.weight,", "rank, (times > 0) * averaging.weight,"),
         forest_warm=("estimators/averaging/fit.py", '{**trees, "value": shrunken.value}', "trees"),
     ),
     plant(
         "estimators/test_forest_quantiles.py",
+        quantile_repeats=("training/averaging.py", "rank, times * averaging.weight,", "rank, (times > 0) * averaging.weight,"),
         quantile_rounding=("model/leaf_rows.py", "levels - ROUNDING", "levels"),
         quantile_share=("model/leaf_rows.py", "weight /= np.repeat(np.add.reduceat(weight, start[:-1]), self.size)", "weight /= 1"),
         interval_rank=("model/conformity.py", "outside = (total + 1.0) * (1.0 - coverage) / 2", "outside = total * (1.0 - coverage) / 2"),

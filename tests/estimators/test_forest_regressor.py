@@ -138,9 +138,9 @@ def test_missing_values_and_categories_are_learned():
 # ---- shrinkage --------------------------------------------------------------------------
 
 
-def shrink_by_hand(tree, strength):
+def shrink_by_hand(tree, strength, unit=1):
     """Return the shrunken prediction of each leaf of a tree."""
-    value, weight = tree.prediction[:, 0], tree.ensemble.weight[tree.nodes]
+    value, weight = tree.prediction[:, 0], tree.ensemble.weight[tree.nodes] / unit
     shrunken = value.copy()
     for node in np.flatnonzero(tree.left >= 0):  # parents come first
         for child in (tree.left[node], tree.left[node] + 1):
@@ -161,10 +161,15 @@ def test_shrinkage_pulls_leaves_towards_the_nodes_above(fitted, strength):
         assert_allclose(other.prediction[is_leaf, 0], expected, atol=STEP)
 
 
-def test_strength_does_not_depend_on_the_unit_of_weights():
+def test_fractional_weights_count_rows_in_shrinkage_too():
     X, y = make_rows(200)
-    models = [LHForestRegressor(shrinkage=4.0, **FEW).fit(X, y, w) for w in (None, 0.3)]
-    assert_allclose(models[0].predict(X), models[1].predict(X), atol=1e-7)
+    weight = np.random.default_rng(0).uniform(0.5, 1.5, 200)
+    plain, model = (
+        LHForestRegressor(shrinkage=each, **FEW).fit(X, y, weight) for each in (0.0, 4.0)
+    )
+    for tree, other in zip(plain.trees_, model.trees_, strict=True):
+        expected = shrink_by_hand(tree, 4.0, 2**16)[tree.left < 0]
+        assert_allclose(other.prediction[tree.left < 0, 0], expected, atol=STEP)
 
 
 def test_noise_asks_for_shrinkage_and_clear_targets_for_none():
