@@ -33,11 +33,15 @@ class Watched(NamedTuple):
 
     @classmethod
     def of(
-        cls, boosting: Boosting, training: Samples, held_out: Flags | None, validation: Samples | None
+        cls,
+        boosting: Boosting,
+        training: Samples,
+        held_out: Flags | None,
+        validation: Samples | None,
     ) -> Watched:
         """Return them, before any round was run: those of the caller, or those held out."""
         if validation is None:
-            part, rows, is_taken = training, boosting.rows, held_out
+            samples, rows, is_taken = training, boosting.rows, held_out
         else:
             samples, rows = validation, boosting.validation
             is_taken = np.ones(len(validation.y), dtype=np.uint8)
