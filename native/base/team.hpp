@@ -18,7 +18,7 @@ namespace lhtree::base {
 /// sleeps.
 class Team {
  public:
-  explicit Team(std::int64_t n_threads) {
+  Team(std::int64_t n_threads, const StopFlag& stop) : stop_(stop) {
     try {
       for (std::int64_t k = 1; k < n_threads; ++k) helpers_.emplace_back([this] { help(); });
     } catch (...) {  // the system refuses a thread: go on with those that started
@@ -34,15 +34,19 @@ class Team {
   std::int64_t size() const { return static_cast<std::int64_t>(helpers_.size()) + 1; }
 
   /// Run step(i) for i = 0 ... n - 1; the first exception is thrown here once all have ended.
+  /// Steps that have not begun when the work is to stop are left out, and Stopped is thrown.
   template <class Step>
   void run(std::int64_t n, const Step& step) {
     if (helpers_.empty() || n < 2) {
-      for (std::int64_t i = 0; i < n; ++i) step(i);
+      for (std::int64_t i = 0; i < n; ++i) {
+        check_stop(stop_);
+        step(i);
+      }
       return;
     }
     step_ = [this, &step](std::int64_t i) {
       try {
-        step(i);
+        if (!stop_) step(i);
       } catch (...) {
         const std::lock_guard lock(mutex_);
         if (!failure_) failure_ = std::current_exception();
@@ -57,6 +61,7 @@ class Team {
          busy = n_busy_.load(std::memory_order_acquire))
       n_busy_.wait(busy, std::memory_order_acquire);
     if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
+    check_stop(stop_);
   }
 
  private:
@@ -103,6 +108,7 @@ class Team {
     }
   }
 
+  const StopFlag& stop_;
   std::function<void(std::int64_t)> step_;
   std::int64_t n_steps_ = 0;
   std::atomic<std::int64_t> next_{0}, n_busy_{0};

@@ -67,7 +67,7 @@ grow::Boosted boost_rows(const std::vector<base::Column>& columns, const base::L
   run_tasks(
       1, 1,
       [&](std::int64_t, const StopFlag& stop) {
-        base::Team team(n_threads);
+        base::Team team(n_threads, stop);
         const Table table = training.table<Table>(layout), other = validation.table<Table>(layout);
         grow::Booster<Loss, Row, Table> booster(make_loss<Loss>(training.n_outputs, plan), columns,
                                                 table, training.rows(), other, validation.rows(),

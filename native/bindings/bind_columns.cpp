@@ -113,11 +113,12 @@ base::Entries read_entries(const Longs& start, const Ints& column, const Doubles
 using EncodedEntries = std::pair<Output<std::uint8_t, 1>, std::optional<Output<std::int32_t, 1>>>;
 
 EncodedEntries encode(const base::Entries& entries, const std::vector<base::Column>& columns,
-                      bool wants_z) {
+                      bool wants_z, std::int64_t n_threads) {
   base::EncodedRows rows;
+  const Poll poll = make_poll(nb::none());
   {
     nb::gil_scoped_release unlocked;
-    rows = base::encode_entries(entries, columns, wants_z);
+    rows = base::encode_entries(entries, columns, wants_z, n_threads, poll);
   }
   std::optional<Output<std::int32_t, 1>> z;
   if (wants_z) z = to_numpy(std::move(rows.z));
@@ -142,15 +143,15 @@ std::pair<nb::dict, EncodedEntries> learn_sparse(const Longs& start, const Ints&
     columns =
         base::learn_columns(entries, data_of(weight), data_of(held_out), max_bins, n_threads, poll);
   }
-  return {to_dict(columns), encode(entries, columns, wants_z)};
+  return {to_dict(columns), encode(entries, columns, wants_z, n_threads)};
 }
 
 /// Encode the entries of a sparse table whose columns are known.
 EncodedEntries encode_sparse(const Longs& start, const Ints& column, const Doubles& value,
-                             nb::handle columns_object, bool wants_z) {
+                             nb::handle columns_object, bool wants_z, std::int64_t n_threads) {
   const std::vector<base::Column> columns = read_columns(columns_object);
   const auto n_columns = static_cast<std::int64_t>(columns.size());
-  return encode(read_entries(start, column, value, n_columns), columns, wants_z);
+  return encode(read_entries(start, column, value, n_columns), columns, wants_z, n_threads);
 }
 
 template <class T>
@@ -169,7 +170,7 @@ void bind_columns(nb::module_& m) {
         "value"_a.noconvert(), "n_columns"_a, "weight"_a.none(), "held_out"_a.none(), "max_bins"_a,
         "wants_z"_a, "n_threads"_a);
   m.def("encode_sparse", &encode_sparse, "start"_a.noconvert(), "column"_a.noconvert(),
-        "value"_a.noconvert(), "columns"_a, "wants_z"_a);
+        "value"_a.noconvert(), "columns"_a, "wants_z"_a, "n_threads"_a);
   m.def(
       "compute_log", [](double x) { return base::log(x); }, "x"_a);
   m.def(

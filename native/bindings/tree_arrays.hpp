@@ -109,7 +109,7 @@ struct RowArrays {
     demand(found.shape(0) == y.size() && found.shape(1) == columns.size(),
            "raw must have the shape of bin");
     table = std::move(found);
-    raw.emplace(to_values(*table), columns);
+    raw.emplace(to_values(*table), columns, dense_bin->data());
   }
 
   void read_dense(nb::handle object, const std::vector<base::Column>& columns,

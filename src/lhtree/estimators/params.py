@@ -279,8 +279,7 @@ def _check_forest(params: Params) -> None:
     check_class_weight(params.class_weight, is_forest=params.is_forest)
     check_choice("voting", params.voting, VOTINGS)
     count_draws(params.max_samples, MOST_ROWS, bootstrap=True)
-    if not _is_real(params.verbose) and not isinstance(params.verbose, bool | np.bool_):
-        _refuse(TypeError, "verbose", params.verbose, "a number; 0 prints nothing")
+    check_verbose(params.verbose)
 
 
 def _check_number_or_fraction(
@@ -346,6 +345,12 @@ def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
     if not isinstance(value, str) or value not in choices:
         error = ValueError if isinstance(value, str) else TypeError
         _refuse(error, name, value, "one of " + ", ".join(map(repr, choices)))
+
+
+def check_verbose(value: Any) -> None:
+    """Accept numbers, and True and False."""
+    if not _is_real(value) and not isinstance(value, bool | np.bool_):
+        _refuse(TypeError, "verbose", value, "a number; 0 prints nothing")
 
 
 # ---- what parameters mean for given data --------------------------------------------

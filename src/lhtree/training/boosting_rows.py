@@ -110,7 +110,8 @@ def encode_rows(X: Any, columns: GridColumns, *, wants_z: bool, n_threads: int) 
     if isinstance(X, np.ndarray):
         return Encoded(*_core.encode_rows(X, columns, wants_z, n_threads))
     start, column = _get_entries(X)
-    return Encoded(*_core.encode_sparse(start, column, X.data, columns, wants_z), start, column)
+    entries = _core.encode_sparse(start, column, X.data, columns, wants_z, n_threads)
+    return Encoded(*entries, start, column)
 
 
 def _get_entries(X: Any) -> tuple[Ints, NDArray[np.int32]]:

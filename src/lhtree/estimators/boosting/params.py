@@ -17,6 +17,7 @@ from lhtree.estimators.params import (
     check_flag,
     check_integer,
     check_real,
+    check_verbose,
     count_columns,
     count_min_samples,
     count_threads,
@@ -31,8 +32,8 @@ FEW_ROWS = 100  # fewer are too few to hold some out for validation
 MANY_ROWS = 20_000  # above them, a tenth of the rows is enough for validation
 MOST_ROUNDS = 2**24
 ROUNDS = 100  # "auto" without early stopping
-ROUNDS_AT_MOST, ROUNDS_OF_CLASSES = 1000, 2000  # with it; for more than two classes
-FIRST_RATE, RATE_GROWTH, MOST_RATE = 0.05, 0.0005, 0.15  # "auto"
+ROUNDS_AT_MOST, ROUNDS_OF_CLASSES = 600, 1000  # with it; for more than two classes
+FIRST_RATE, RATE_GROWTH, MOST_RATE = 0.05, 0.0015, 0.3  # "auto"
 LEAVES, LEAVES_OF_MANY_ROWS = 15, 31  # "auto"
 LEAST_HESSIAN = 0.1  # of a leaf where hessians are at most 1/4
 MIN_GAIN = 1.0  # of a split, in units of what one gains on noise
@@ -44,7 +45,9 @@ COUNTED = ("squared_error", "quantile")  # losses whose hessians are one: they c
 
 def list_levels(quantile: Any) -> list[Any]:
     """Return the levels that the parameter `quantile` names: none, one or several."""
-    if isinstance(quantile, list | tuple | np.ndarray):
+    if isinstance(quantile, np.ndarray):
+        quantile = quantile.tolist()
+    if isinstance(quantile, list | tuple):
         return list(quantile)
     return [] if quantile is None else [quantile]
 
@@ -93,6 +96,7 @@ class BoostingParams:
         params._check_rounds()
         params._check_trees()
         check_class_weight(params.class_weight, is_forest=False)
+        check_verbose(params.verbose)
         return params
 
     def _check_quantile(self) -> None:
@@ -142,6 +146,7 @@ class BoostingParams:
             check_integer("max_depth", self.max_depth, "an integer of at least 1, or None", low=1)
         wanted = "an integer of at least 1"
         check_integer("min_samples_leaf", self.min_samples_leaf, wanted, low=1)
+        check_real("min_samples_leaf", self.min_samples_leaf, wanted, low=1)  # is a float, too
         name = "l2_regularization"
         check_real(name, self.l2_regularization, "a number of at least 0", low=0)
         wanted = "an integer from 0 to 127"
@@ -176,7 +181,7 @@ class BoostingParams:
         """The parameter `quantile` of a model of quantiles: a number or a list, else None."""
         if self.loss != "quantile":
             return None
-        is_list = isinstance(self.quantile, list | tuple | np.ndarray)
+        is_list = np.ndim(self.quantile) > 0
         return list(self.levels) if is_list else self.levels[0]
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from copy import copy
 from typing import Any
 
@@ -16,16 +17,43 @@ from lhtree.training.rounds import Boosting, Losses
 MOST_TRAINING_ROWS = 10_000  # that are scored after each round
 
 
-def make_scorer(estimator: Any, scoring: Any) -> Any:
+class Scorer:
+    """A scorer of scikit-learn or of the caller, whose errors say that `scoring` chose it."""
+
+    def __init__(self, estimator: Any, scoring: Any) -> None:
+        self.scoring = scoring
+        self._score = check_scoring(estimator, scoring)
+
+    def __call__(self, model: Any, X: Any, y: Any, **weight: Any) -> float:
+        """Return the score of a model; errors of the caller's function stay what they are."""
+        try:
+            found = self._score(model, X, y, **weight)
+        except (AttributeError, TypeError, ValueError) as error:
+            if not isinstance(self.scoring, str):
+                raise
+            raise ValueError(
+                f"scoring={self.scoring!r} cannot score this model: {str(error).rstrip('.')}; "
+                "name another scorer, or 'loss'."
+            ) from error
+        try:
+            return float(found)
+        except (TypeError, ValueError):
+            raise TypeError(
+                f"scoring={self.scoring!r} must return a number, got {found!r}."
+            ) from None
+
+
+def make_scorer(estimator: Any, scoring: Any) -> Scorer | None:
     """Return the scorer that the parameter `scoring` names, None for the loss."""
     if isinstance(scoring, str) and scoring == "loss":
         return None
-    if not (scoring is None or callable(scoring) or scoring in get_scorer_names()):
+    is_name = isinstance(scoring, str) and scoring in get_scorer_names()
+    if not (scoring is None or callable(scoring) or is_name):
         raise ValueError(
             "scoring must be 'loss', None, a callable or a name that "
             f"sklearn.metrics.get_scorer_names() lists, got {scoring!r}."
         )
-    return check_scoring(estimator, scoring)
+    return Scorer(estimator, scoring)
 
 
 class GrowingScores:
@@ -38,7 +66,7 @@ class GrowingScores:
     def __init__(
         self,
         estimator: Any,
-        scorer: Any,
+        scorer: Scorer,
         training: Samples,
         held_out: Any,
         validation: Samples | None,
@@ -61,6 +89,18 @@ class GrowingScores:
         if len(self._validation.y):
             known = boosting.validation.score if self._is_apart else score[self._held_out]
             self.validation.append(self._score(self._validation, known, boosting))
+        self._check_last()
+
+    def _check_last(self) -> None:
+        """Refuse NaN, by which no round is better than another."""
+        rows, scores = (
+            ("validation", self.validation) if self.validation else ("training", self.training)
+        )
+        if math.isnan(scores[-1]):
+            raise ValueError(
+                f"scoring={self._scorer.scoring!r} is nan for the {rows} rows; choose another, or "
+                "give validation rows of which it is a number (for some scorers, of all classes)."
+            )
 
     def list_all(self) -> Losses:
         """Return all scores."""
@@ -81,7 +121,7 @@ class GrowingScores:
         model._score_rows = score_rows
         y = samples.y if not hasattr(model, "classes_") else model.classes_[samples.y]
         weight = {} if samples.weight is None else {"sample_weight": samples.weight}
-        return float(self._scorer(model, samples.X, y, **weight))
+        return self._scorer(model, samples.X, y, **weight)
 
 
 def _draw(estimator: Any, training: Samples, position: Ints, seed: int) -> Ints:

@@ -10,7 +10,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.utils import column_or_1d
 
 from lhtree.data.reading import read_rows
-from lhtree.data.validation import check_dates, check_present
+from lhtree.data.validation import check_dates, check_numbers, check_present, read_labels
 from lhtree.data.weights import resolve_sample_weight
 from lhtree.estimators.boosting.offsets import read_offset
 from lhtree.estimators.boosting.params import BoostingParams
@@ -49,17 +49,16 @@ def read_validation(
 def _read_targets(y: Any, *, is_regressor: bool) -> Any:
     """Return validation targets as a list of numbers or labels."""
     check_present("y_val", y)
+    if is_regressor:
+        check_dates("y_val", y)
+        check_numbers("y_val", y)
+    else:
+        y = read_labels("y_val", y)
     try:
         y = column_or_1d(y)
-    except ValueError as error:
-        raise ValueError(f"y_val must have one entry per row: {error}") from error
-    if not is_regressor:
-        return y
-    check_dates("y_val", y)
-    try:
-        return np.asarray(y, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise ValueError(f"y_val must be numbers: {error}.") from error
+        raise ValueError(f"y_val must have one entry per row: {error}") from error
+    return np.asarray(y, dtype=np.float64) if is_regressor else y
 
 
 def hold_out(estimator: Any, samples: Samples, params: BoostingParams, seed: int) -> Flags | None:
