@@ -48,6 +48,12 @@ def _decode_quantile(json: Any) -> float | list[float] | None:
     return quantile
 
 
+def _decode_shift(json: Any) -> list[int]:
+    if type(json) is not list or not all(type(each) is int and abs(each) < 2**53 for each in json):
+        raise NotPlainError("is not a list of integers within 2**53")
+    return json
+
+
 SCALARS = (
     Attribute("power", int, decode_integer(-1200)),
     Attribute("origin", float, _decode_float),
@@ -58,6 +64,7 @@ ATTRIBUTES = (
     Attribute("_loss", str, _decode_loss, is_always_there=False),
     Attribute("_best_round", int, decode_integer(0), is_always_there=False),
     Attribute("_seed", int, decode_integer(0), is_always_there=False),
+    Attribute("_shift", lambda each: each, _decode_shift, is_always_there=False),
     Attribute("_quantile", lambda each: each, _decode_quantile, is_always_there=False),
     Attribute("train_score_", np.ascontiguousarray, _decode_scores, is_array=True),
     Attribute("validation_score_", np.ascontiguousarray, _decode_scores, is_array=True),
@@ -89,6 +96,8 @@ def _list_checks(state: dict[str, Any]) -> Iterator[Check]:
     n_classes, quantile = len(state.get("classes_", "12")), state.get("_quantile")
     n_outputs = n_classes if n_classes > 2 else len(quantile) if isinstance(quantile, list) else 1
     yield forest.n_outputs == n_outputs, f"its trees do not add to {n_outputs} scores"
+    is_shift = len(state.get("_shift", range(n_outputs))) == n_outputs
+    yield is_shift, "its _shift does not have a number for each score"
     yield n_classes > 1 or len(forest) == 0, "it has trees for a single class"
 
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from lhtree.arrays import Floats
 from lhtree.data.columns import Columns
+from lhtree.estimators.boosting.coverage import move_scores
 from lhtree.estimators.boosting.params import BoostingParams
 from lhtree.estimators.params import is_auto
 from lhtree.estimators.samples import Samples
@@ -51,8 +52,9 @@ class Earlier(NamedTuple):
                 "warm_start=True or refit=False before its first fit, or warm_start=False now."
             )
         losses = (estimator.train_score_, estimator.validation_score_)
+        shift = np.array(getattr(estimator, "_shift", [0]))
         earlier = cls(
-            estimator.forest_,
+            move_scores(estimator.forest_, -shift),
             estimator.columns_,
             getattr(estimator, "classes_", None),
             getattr(estimator, "_loss", estimator.loss),
