@@ -214,11 +214,14 @@ AVERAGING_PARAMETERS = {
     own, as random forests do.""",
     "n_hyperplanes": """int
     Number of hyperplanes to try in each node: the first over all columns of numbers that it
-    draws, the second and third over one half of them each, then quarters, and so on. The
-    candidate that lowers the squared error most splits the node.""",
+    draws, the second and third over one half of them each, then quarters, and so on. Every
+    other tree tries them, all trees with ``axis_splits=False``. The candidate that lowers the
+    squared error most splits the node, but each term of a hyperplane but one costs half of
+    what a split gains by chance.""",
     "max_features": """float, int, "sqrt", "log2", "auto" or None
     Columns to draw at each node, as in scikit-learn; columns that do not vary in the
-    node are skipped. "auto": twice the square root of the number of columns, at most 128.""",
+    node are skipped. "auto": half of the columns, or twice the square root of their number if
+    that is more; at most 128.""",
     "min_samples_split": """int or float
     Nodes with fewer rows, counted by weight, are leaves. A float is a fraction of the
     training rows.""",

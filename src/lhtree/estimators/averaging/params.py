@@ -14,10 +14,12 @@ from lhtree.estimators.boosting.params import (
     check_bins,
 )
 from lhtree.estimators.params import (
+    MOST_DRAWN,
     Params,
     check_integer,
     count_columns,
     count_min_samples,
+    is_auto,
 )
 from lhtree.model.ensemble_validation import MOST_AVERAGED
 from lhtree.training.forest_size import choose_n_estimators
@@ -25,6 +27,8 @@ from lhtree.training.plan import NO_MAX_DEPTH, AveragedPlan, Draw
 from lhtree.training.targets import Weights
 
 MOST_CANDIDATES = 127  # hyperplanes that a node tries
+HYPERPLANE_INTERVAL = 2  # every other tree tries hyperplanes: where they mislead, the others help
+TERM_PRICE = 0.5  # of each term of a hyperplane but one, in units of what noise would gain
 
 
 @dataclass(frozen=True)
@@ -116,9 +120,11 @@ class AveragingParams:
             n_draws=draw.n_draws,
             seed=seed,
             bootstrap=draw.bootstrap,
-            max_features=count_columns("max_features", shared.max_features, n_columns),
+            max_features=count_drawn(shared.max_features, n_columns),
             axis_splits=bool(shared.axis_splits),
             n_hyperplanes=min(int(shared.n_hyperplanes), MOST_CANDIDATES) if n_numbers > 1 else 0,
+            hyperplane_interval=HYPERPLANE_INTERVAL if shared.axis_splits else 1,
+            term_price=TERM_PRICE,
             max_depth=min(depth, NO_MAX_DEPTH),
             max_leaf_nodes=min(int(shared.max_leaf_nodes or 0), np.iinfo(np.int32).max),
             min_split_weight=min(int(split) * unit, MORE_THAN_ALL),
@@ -127,6 +133,12 @@ class AveragingParams:
             weight_shift=max(0, heaviest.bit_length() - DIRECTION_WEIGHT_BITS),
             **constraints,
         )
+
+
+def count_drawn(max_features: Any, n_columns: int) -> int:
+    """Return how many columns a node draws: "auto" is half of them, or 2 √m if more."""
+    n = count_columns("max_features", max_features, n_columns)
+    return max(n, min(n_columns // 2, MOST_DRAWN)) if is_auto(max_features) else n
 
 
 def _weigh_draws(draw: Draw, weights: Weights) -> int:
