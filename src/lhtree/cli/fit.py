@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -302,6 +303,8 @@ def cross_validate(model: Any, X: Any, y: Any, weight: Any, n_folds: int) -> dic
             fold = clone(model).fit(take_rows(X, train), y[train], fold_weight)
             scores.append(score(fold, take_rows(X, test), y[test]))
             progress.advance(progress.task_ids[0])
+    if "quantiles" in scores[0]:
+        return {"folds": n_folds, "quantiles": average_quantiles(scores)}
     if not is_classifier(model):
         means = {name: float(np.mean([fold[name] for fold in scores])) for name in NUMBER_SCORES}
         return {"folds": n_folds, **means, "r2_std": float(np.std([f["r2"] for f in scores]))}
@@ -315,6 +318,15 @@ def cross_validate(model: Any, X: Any, y: Any, weight: Any, n_folds: int) -> dic
     }
 
 
+def average_quantiles(scores: list[dict[str, Any]]) -> list[dict[str, float]]:
+    """Return the means over the folds of what each quantile has."""
+    by_level = zip(*(fold["quantiles"] for fold in scores), strict=True)
+    return [
+        {name: float(np.mean([fold[name] for fold in folds])) for name in folds[0]}
+        for folds in by_level
+    ]
+
+
 def print_scores(model: Any, result: dict[str, Any], console: Console) -> None:
     """Print the size of the model and its scores."""
     console.print(
@@ -322,22 +334,29 @@ def print_scores(model: Any, result: dict[str, Any], console: Console) -> None:
         f"{count(model.get_n_leaves(), 'leaf', 'leaves')}, depth {model.get_depth()}",
         markup=False,
     )
-    if "cv" in result:
-        cv = result["cv"]
-        quality = f"over {cv['folds']} folds: "
-        if is_classifier(model):
-            quality = f"accuracy {quality}{cv['accuracy']:.4f} ± {cv['accuracy_std']:.4f}"
-        else:
-            quality += f"{describe_numbers(cv)} (R2 ± {cv['r2_std']:.4f})"
-        console.print(quality)
-    if "test" in result:
-        test = result["test"]
-        if is_classifier(model):
-            console.print(f"accuracy on the test table: {test['accuracy']:.4f}")
-        else:
-            console.print(f"on the test table: {describe_numbers(test)}")
+    for name in ("cv", "test"):
+        if name in result:
+            rows = f"over {result[name]['folds']} folds" if name == "cv" else "on the test table"
+            for line in describe_scores(result[name], rows):
+                console.print(line)
     if "model" in result:
         console.print(f"saved to {result['model']}", markup=False)
+
+
+def describe_scores(scores: dict[str, Any], rows: str) -> Iterator[str]:
+    """Yield lines about the scores of some rows."""
+    if "accuracy" in scores:
+        deviation = f" ± {scores['accuracy_std']:.4f}" if "accuracy_std" in scores else ""
+        yield f"accuracy {rows}: {scores['accuracy']:.4f}{deviation}"
+    elif "quantiles" in scores:
+        for each in scores["quantiles"]:
+            yield (
+                f"{rows}, quantile {each['level']:g}: pinball loss {each['pinball_loss']:.4g}, "
+                f"{each['coverage']:.1%} of the rows are at most as large"
+            )
+    else:
+        deviation = f" (R2 ± {scores['r2_std']:.4f})" if "r2_std" in scores else ""
+        yield f"{rows}: {describe_numbers(scores)}{deviation}"
 
 
 def describe_numbers(scores: dict[str, Any]) -> str:
