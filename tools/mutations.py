@@ -216,7 +216,7 @@ EXACT = (
         exact_words_of_cuts=("native/split/projection.hpp", "      word_[b] = Row{};\n", ""),
         exact_sums_siblings=("native/stats/histogram.hpp", "words[k] -= part.words[k];", "if (k > first) words[k] -= part.words[k];"),
         exact_cuts_first=("native/split/columns.hpp", "while (score_[b] != highest) ++b;", "for (int c = 0; c < n_cuts; ++c) b = score_[c] == highest ? c : b;"),
-        exact_cuts_missing=("native/split/columns.hpp", "look_at(j, bin, n_bins - 1, bin[n_bins], true, best);", "look_at(j, bin, n_bins - 1, {}, true, best);"),
+        exact_cuts_missing=("native/split/columns.hpp", "look_at(j, get_bin, get_cut, n_bins - 1, bin[n_bins], true, best);", "look_at(j, get_bin, get_cut, n_bins - 1, Cell{}, true, best);"),
         exact_categories_order=("native/split/columns.hpp", "static_cast<double>(bin[code].g) / (h + smoothing_)", "static_cast<double>(bin[code].g) / h"),
         exact_direction_center=("native/split/node_columns.hpp", "floor_divide(2 * facts.sum + facts.weight, 2 * facts.weight)", "floor_divide(facts.sum, facts.weight)"),
         exact_direction_shift=("native/split/node_columns.hpp", "std::max(0, bits - direction_bits)", "std::max(0, bits - direction_bits + 1)"),
@@ -251,6 +251,19 @@ EXACT = (
         exact_patience=("native/grow/boosting.hpp", "round - best >= plan_.patience", "round - best > plan_.patience"),
         exact_keep=("native/grow/boosting.hpp", "if (plan_.patience > 0) result.trees.keep(best);", ""),
         exact_tolerance=("native/grow/boosting.hpp", "result.validation_loss[best] - plan_.tolerance;", "result.validation_loss[best];"),
+    ),
+    plant(
+        "native/test_exact_forests.py",
+        forest_columns_drawn=("native/grow/averaged.hpp", "static_cast<std::int64_t>(drawn_.size()) < n_wanted_", "i < n_wanted_"),
+        forest_columns_back=("native/grow/averaged.hpp", "      std::swap(column[i], column[swapped_[i]]);\n", "      ;\n"),
+        forest_words=("native/grow/averaged.hpp", "      if (!is_small) empty_words(marks);\n", ""),
+        forest_term_price=("native/grow/averaged.hpp", "std::max(rest, 0.0) / h * plan_.hyperplanes.unit_weight", "std::max(rest, 0.0) / h"),
+        forest_gap_middle=("native/split/columns.hpp", "(present[k] + present[k + 1]) / 2", "present[k]"),
+        forest_cuts_missing=("native/split/columns.hpp", "has_missing ? n : n - 1, Cell{}, false, best", "n - 1, Cell{}, false, best"),
+        forest_drawn_rows=("native/grow/forest.hpp", "multiply(once_[draw.row[k]], draw.multiplicity[k])", "multiply(gradient_[draw.row[k]], draw.multiplicity[k])"),
+        forest_leaf_mean=("native/grow/forest.hpp", "base::divide(sum + sum + base::Wide{weight, 0}, 2 * weight)", "base::divide(sum, weight)"),
+        forest_lookup=("native/base/raw_rows.hpp", "      if (known != z) return false;\n", ""),
+        forest_lookup_rows=("native/base/raw_rows.hpp", "result[k * stride + begin + i] = z[bin[row[begin + i] * d]];", "result[k * stride + begin + i] = z[bin[(begin + i) * d]];"),
     ),
 )
 
