@@ -248,6 +248,7 @@ EXACT = (
         exact_classes_shift=("native/grow/softmax.hpp", "std::max(most[i], score[i * k + c])", "most[i]"),
         exact_walk_missing=("native/predict/walk.hpp", "std::isnan(value) ? step.missing_left() != 0", "std::isnan(value) ? step.missing_left() == 0"),
         exact_walk_fill=("native/predict/walk.hpp", "(value == base::gap ? trees.fill[k] : value)", "(value == base::gap ? 0 : value)"),
+        exact_walk_blocks=("native/predict/walk_blocks.hpp", "(has_gaps && value == base::gap ? trees.fill[k] : value)", "(has_gaps && value == base::gap ? 0 : value)"),
         exact_patience=("native/grow/boosting.hpp", "round - best >= plan_.patience", "round - best > plan_.patience"),
         exact_keep=("native/grow/boosting.hpp", "if (plan_.patience > 0) result.trees.keep(best);", ""),
         exact_tolerance=("native/grow/boosting.hpp", "result.validation_loss[best] - plan_.tolerance;", "result.validation_loss[best];"),
