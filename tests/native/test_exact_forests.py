@@ -439,7 +439,7 @@ def test_halves_go_up():
 def test_bins_of_more_rows_than_a_word_holds_are_those_of_the_reference():
     rng = np.random.default_rng(0)
     X = np.column_stack([np.arange(20_000) % 2, rng.integers(0, 2, 20_000)])
-    y = np.where(X[:, 0] == 0, 2**22 - 1, 1 - 2**22) - X[:, 1]
+    y = np.where(X[:, 0] == 0, 2**22 - 1, 2 - 2**22) - X[:, 1]  # the most bits of a gradient
     check(make_plain_case(X, y, n_estimators=1))
 
 
