@@ -24,6 +24,7 @@ from native.test_exact_engine import (
     WEIGHTS,
     assert_same_trees,
     check_paths,
+    check_sums,
     check_trends,
     draw_constraints,
     make_ensemble,
@@ -192,7 +193,7 @@ def check(case):
     for tree in expected:
         trees.add_values(tree, learned, case.X, score)
     ensemble = make_ensemble(columns, {"trees": found}, case)
-    assert_array_equal(ensemble.sum_values(case.X), score)
+    check_sums(ensemble, case.X, score)
     return columns, found
 
 
@@ -433,6 +434,13 @@ def test_halves_go_up():
     for y in ([0, 1], [-1, 0], [-2, -1], [-(2**30), 2**30 - 1]):
         _, found = check(make_plain_case([[1.0], [1.0]], y))
         assert_array_equal(found["value"], [[(sum(y) + 1) // 2]] * 3)
+
+
+def test_bins_of_more_rows_than_a_word_holds_are_those_of_the_reference():
+    rng = np.random.default_rng(0)
+    X = np.column_stack([np.arange(20_000) % 2, rng.integers(0, 2, 20_000)])
+    y = np.where(X[:, 0] == 0, 2**22 - 1, 2 - 2**22) - X[:, 1]  # the most bits of a gradient
+    check(make_plain_case(X, y, n_estimators=1))
 
 
 @pytest.mark.parametrize("seed", range(6))
