@@ -397,7 +397,6 @@ def list_jobs() -> list[Job]:
         for name in tables
         for model in MODELS
         for seed in range(count_seeds(name, model))
-        if not (model == models.DEFAULTS and is_of_numbers(name))
     ]
     jobs += [
         {"data": name, "model": BOOST, "seed": 0, "threads": 2}

@@ -9,12 +9,16 @@ A constant of the native core needs a core of its own: the sources of the last c
 compiled in a folder with one value replaced in their text, and a worker process loads the result
 in place of the installed core. All values do a split of a table before the next one follows, one
 at a time, so that their times can be compared.
+
+Lines are continued only where the sources that grow models are those of the last commit; after a
+change of these all is measured anew, since the default may grow other models.
 """
 
 from __future__ import annotations
 
 import argparse
 import functools
+import hashlib
 import itertools
 import json
 import math
@@ -41,6 +45,10 @@ from lhtree.training.plan import BoostingPlan
 
 REPOSITORY = Path(__file__).parents[1]
 KEY = ("data", "split", "choice", "value")
+GROWERS = (  # what decides which models grow
+    *(f"native/{name}" for name in ("base", "grow", "model", "split", "stats")),
+    *(f"src/lhtree/{name}" for name in ("estimators/boosting", "training")),
+)
 
 Start = Callable[[Path, ExitStack], Callable[[Line], Line]]
 Variant = tuple[str, str]  # name of the choice, value
@@ -334,9 +342,17 @@ def start_worker(core: Path, stack: ExitStack) -> Callable[[Line], Line]:
     return do
 
 
+def identify_sources() -> str:
+    """Return a digest of the last commit's sources that decide which models grow."""
+    trees = call("git", "rev-parse", *(f"HEAD:{path}" for path in GROWERS))
+    return hashlib.sha256(trees.encode()).hexdigest()[:12]
+
+
 def list_jobs(out: Path) -> list[Line]:
-    """Return what has no line yet."""
-    done = {tuple(line[name] for name in KEY) for line in lines.read(out)}
+    """Return what has no line yet of the sources of the last commit."""
+    sources = identify_sources()
+    found = [line for line in lines.read(out) if line.get("sources") == sources]
+    done = {tuple(line[name] for name in KEY) for line in found}
     tables, splits = list_tables(), range(N_SPLITS)
     keys = [(table, split, *each) for table in tables for split in splits for each in VARIANTS]
     return [dict(zip(KEY, key, strict=True)) for key in keys if key not in done]
@@ -344,7 +360,8 @@ def list_jobs(out: Path) -> list[Line]:
 
 def run(jobs: list[Line], out: Path, folder: Path, start: Start = start_worker) -> None:
     """Do the jobs and append their lines."""
-    number, commit = lines.start_run(out), call("git", "rev-parse", "--short", "HEAD")
+    number = lines.start_run(out)
+    commit = {"commit": call("git", "rev-parse", "--short", "HEAD"), "sources": identify_sources()}
     variants = list(dict.fromkeys((job["choice"], job["value"]) for job in jobs))
     cores = {each: build_core(folder, each) for each in tqdm(variants, desc="cores")}
     with ExitStack() as stack:
@@ -354,7 +371,7 @@ def run(jobs: list[Line], out: Path, folder: Path, start: Start = start_worker) 
             path.write_bytes(pickle.dumps(read_table(name)))
             for job in group:
                 result = workers[cores[job["choice"], job["value"]]]({**job, "path": str(path)})
-                lines.append(out, {**job, **result, "commit": commit, "run": number})
+                lines.append(out, {**job, **result, **commit, "run": number})
 
 
 # ---- The command

@@ -1,10 +1,10 @@
-"""Boosted models of all kinds, for tests of what reads them."""
+"""Models of the exact engine of all kinds, for tests of what reads them."""
 
 import numpy as np
 import pandas as pd
 from sklearn.base import clone
 
-from lhtree import LHBoostClassifier, LHBoostRegressor
+from lhtree import LHBoostClassifier, LHBoostRegressor, LHForestRegressor
 
 COLORS = ["red", "it's", 'a "b"', "grey", "ü"]
 # So many rounds: no rows are held out.
@@ -24,6 +24,11 @@ REGRESSORS = {
     "gamma": LHBoostRegressor("gamma", **ROUNDS, n_estimators=7),
     "no tree": LHBoostRegressor(**ROUNDS, n_estimators=1, min_samples_leaf=10_000),
 }
+FORESTS = {
+    "forest": LHForestRegressor(7, max_leaf_nodes=40, random_state=0),
+    "forest of one": LHForestRegressor(1, max_depth=3, shrinkage=2.0, random_state=0),
+}
+REGRESSORS |= FORESTS
 CLASSIFIERS = {
     "one class": (LHBoostClassifier(**ROUNDS, n_estimators=3), 1),
     "two classes": (LHBoostClassifier(**ROUNDS, n_estimators=12), 2),
@@ -49,7 +54,7 @@ def make_frame(n_rows=400, seed=0):
 
 def to_targets(name, y):
     """Return numbers that the loss of a regressor may have as targets."""
-    loss = REGRESSORS[name].loss
+    loss = getattr(REGRESSORS[name], "loss", None)
     if loss == "poisson":
         return np.floor(np.exp(y / 3))
     return np.exp(y / 3) if loss == "gamma" else y

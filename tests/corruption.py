@@ -12,6 +12,7 @@ from lhtree import (
     LHBoostClassifier,
     LHBoostRegressor,
     LHForestClassifier,
+    LHForestRegressor,
     LHTClassifier,
     load,
     save,
@@ -48,6 +49,8 @@ def make_models():
         boosted.set_params(n_estimators=3, max_leaf_nodes=5, random_state=0, n_hyperplanes=3)
         models.append(boosted.set_params(categorical_features=[4]).fit(X, y > 0))
     models.append(clone(models[-2]).fit(X, names))
+    numbers = LHForestRegressor(5, max_samples=0.4, random_state=0, categorical_features=[4])
+    models.append(numbers.fit(X, y + X[:, 0], np.arange(60) % 3))
     return models, X[:8]
 
 
@@ -176,6 +179,10 @@ def examine(path, X, is_forged):
             return "predicted"
         if hasattr(model, "predict_proba"):
             assert model.predict_proba(X).shape == (len(X), len(model.classes_))
+        if hasattr(model, "predict_quantiles"):
+            assert model.predict_quantiles(X).shape == (len(X), 3)
+            if hasattr(model, "_conformity"):
+                assert model.interval(X, 0.5).shape == (len(X), 2)
         model.apply(X)
         model.decision_path(X)
     assert predicted.shape == (len(X),)

@@ -17,7 +17,13 @@ import numpy as np
 from sklearn.datasets import load_iris
 
 import lhtree
-from lhtree import LHBoostClassifier, LHBoostRegressor, LHForestClassifier, LHTClassifier
+from lhtree import (
+    LHBoostClassifier,
+    LHBoostRegressor,
+    LHForestClassifier,
+    LHForestRegressor,
+    LHTClassifier,
+)
 
 FOLDER = Path(__file__).resolve().parents[1] / "tests" / "persist" / "golden"
 N_ROWS = 12
@@ -76,6 +82,8 @@ def list_models():
     yield "boost_numbers", stopped, (X.drop(columns="petal length (cm)"), lengths)
     counts = LHBoostRegressor("poisson", **boosted)
     yield "boost_poisson", counts, (X.drop(columns="petal length (cm)"), np.floor(lengths))
+    grown = LHForestRegressor(4, max_depth=5, max_samples=0.6, shrinkage=2.0, random_state=0)
+    yield "forest_numbers", grown, (X.drop(columns="petal length (cm)"), lengths)
     quantiles = LHBoostRegressor("quantile", quantile=[0.1, 0.5, 0.9], **boosted)
     yield "boost_quantiles", quantiles, (X.drop(columns="petal length (cm)"), lengths)
 

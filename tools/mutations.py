@@ -82,8 +82,8 @@ FIT = (
         leaf_limit=("estimators/params.py", "self.max_leaf_nodes - 1]", "self.max_leaf_nodes - 2]"),
     ),
     plant(
-        "training/test_ensemble_size.py",
-        batches_of_any_gain=("training/ensemble_size.py", "max(before) + LEAST_GAIN", "max(before)"),
+        "training/test_forest_size.py",
+        batches_of_any_gain=("training/forest_size.py", "max(before) + LEAST_GAIN", "max(before)"),
     ),
     plant(
         "training/test_shrinkage.py",
@@ -216,7 +216,7 @@ EXACT = (
         exact_words_of_cuts=("native/split/projection.hpp", "      word_[b] = Row{};\n", ""),
         exact_sums_siblings=("native/stats/histogram.hpp", "words[k] -= part.words[k];", "if (k > first) words[k] -= part.words[k];"),
         exact_cuts_first=("native/split/columns.hpp", "while (score_[b] != highest) ++b;", "for (int c = 0; c < n_cuts; ++c) b = score_[c] == highest ? c : b;"),
-        exact_cuts_missing=("native/split/columns.hpp", "look_at(j, bin, n_bins - 1, bin[n_bins], true, best);", "look_at(j, bin, n_bins - 1, {}, true, best);"),
+        exact_cuts_missing=("native/split/columns.hpp", "look_at(j, get_bin, get_cut, n_bins - 1, bin[n_bins], true, best);", "look_at(j, get_bin, get_cut, n_bins - 1, Cell{}, true, best);"),
         exact_categories_order=("native/split/columns.hpp", "static_cast<double>(bin[code].g) / (h + smoothing_)", "static_cast<double>(bin[code].g) / h"),
         exact_direction_center=("native/split/node_columns.hpp", "floor_divide(2 * facts.sum + facts.weight, 2 * facts.weight)", "floor_divide(facts.sum, facts.weight)"),
         exact_direction_shift=("native/split/node_columns.hpp", "std::max(0, bits - direction_bits)", "std::max(0, bits - direction_bits + 1)"),
@@ -248,9 +248,23 @@ EXACT = (
         exact_classes_shift=("native/grow/softmax.hpp", "std::max(most[i], score[i * k + c])", "most[i]"),
         exact_walk_missing=("native/predict/walk.hpp", "std::isnan(value) ? step.missing_left() != 0", "std::isnan(value) ? step.missing_left() == 0"),
         exact_walk_fill=("native/predict/walk.hpp", "(value == base::gap ? trees.fill[k] : value)", "(value == base::gap ? 0 : value)"),
+        exact_walk_blocks=("native/predict/walk_blocks.hpp", "(has_gaps && value == base::gap ? trees.fill[k] : value)", "(has_gaps && value == base::gap ? 0 : value)"),
         exact_patience=("native/grow/boosting.hpp", "round - best >= plan_.patience", "round - best > plan_.patience"),
         exact_keep=("native/grow/boosting.hpp", "if (plan_.patience > 0) result.trees.keep(best);", ""),
         exact_tolerance=("native/grow/boosting.hpp", "result.validation_loss[best] - plan_.tolerance;", "result.validation_loss[best];"),
+    ),
+    plant(
+        "native/test_exact_forests.py",
+        forest_columns_drawn=("native/grow/averaged.hpp", "static_cast<std::int64_t>(drawn_.size()) < n_wanted_", "i < n_wanted_"),
+        forest_columns_back=("native/grow/averaged.hpp", "      std::swap(column[i], column[swapped_[i]]);\n", "      ;\n"),
+        forest_words=("native/grow/averaged.hpp", "      if (!is_small) empty_words(marks);\n", ""),
+        forest_term_price=("native/grow/averaged.hpp", "std::max(rest, 0.0) / h * plan_.hyperplanes.unit_weight", "std::max(rest, 0.0) / h"),
+        forest_gap_middle=("native/split/columns.hpp", "(present[k] + present[k + 1]) / 2", "present[k]"),
+        forest_cuts_missing=("native/split/columns.hpp", "has_missing ? n : n - 1, Cell{}, false, best", "n - 1, Cell{}, false, best"),
+        forest_drawn_rows=("native/grow/forest.hpp", "multiply(once_[draw.row[k]], draw.multiplicity[k])", "multiply(gradient_[draw.row[k]], draw.multiplicity[k])"),
+        forest_leaf_mean=("native/grow/forest.hpp", "base::divide(sum + sum + base::Wide{weight, 0}, 2 * weight)", "base::divide(sum, weight)"),
+        forest_lookup=("native/base/raw_rows.hpp", "      if (known != z) return false;\n", ""),
+        forest_lookup_rows=("native/base/raw_rows.hpp", "result[k * stride + begin + i] = z[bin[row[begin + i] * d]];", "result[k * stride + begin + i] = z[bin[(begin + i) * d]];"),
     ),
 )
 
@@ -260,9 +274,9 @@ BOOSTING = (
         boosting_start=("training/targets.py", "[(each + 1) >> 1 for each in twice]", "[each >> 1 for each in twice]"),
         boosting_gamma=("training/targets.py", "1 if is_gamma else 0, WIDEST.max", "0, WIDEST.max"),
         boosting_sorted=("model/link.py", "return np.sort(score.reshape(-1, len(self.levels)), axis=1)", "return score.reshape(-1, len(self.levels))"),
-        boosting_offset=("estimators/boosting/rows.py", "return Part(self.X[position], self.y[position], weight, offset)", "return Part(self.X[position], self.y[position], weight)"),
-        boosting_settle=("training/boosting.py", "for each in (rows, *others):", "for each in (rows,):"),
-        boosting_settle_rate=("training/boosting.py", "rate_growth=0.0, most_rate=1.0, ", ""),
+        boosting_offset=("estimators/samples.py", "return Samples(self.X[position], self.y[position], weight, offset)", "return Samples(self.X[position], self.y[position], weight)"),
+        boosting_settle=("training/boosting_rows.py", "for each in (rows, *others):", "for each in (rows,):"),
+        boosting_settle_rate=("training/boosting_rows.py", "rate_growth=0.0, most_rate=1.0, ", ""),
     ),
     plant(
         "estimators/test_refit.py",
@@ -274,8 +288,8 @@ BOOSTING = (
     ),
     plant(
         "estimators/test_automatic.py",
-        automatic_growth=("estimators/boosting/params.py", "rates = (FIRST_RATE, RATE_GROWTH, MOST_RATE)", "rates = (FIRST_RATE, 0.0, MOST_RATE)"),
-        automatic_rate=("estimators/boosting/params.py", "0.0, float(self.learning_rate))", "0.0, MOST_RATE)"),
+        automatic_growth=("estimators/boosting/params.py", "return FIRST_RATE, RATE_GROWTH, MOST_RATE", "return FIRST_RATE, 0.0, MOST_RATE"),
+        automatic_rate=("estimators/boosting/params.py", "0.0, float(self.learning_rate)", "0.0, MOST_RATE"),
         automatic_few=("estimators/boosting/params.py", "n_rows >= FEW_ROWS", "n_rows > FEW_ROWS"),
         automatic_fraction=("estimators/boosting/params.py", "return 0.2 if n_rows <= MANY_ROWS", "return 0.2 if n_rows < MANY_ROWS"),
         automatic_leaves=("estimators/boosting/params.py", "return LEAVES if n_rows <= MANY_ROWS", "return LEAVES if n_rows < MANY_ROWS"),
@@ -286,13 +300,45 @@ BOOSTING = (
         boosting_round=("training/rounds.py", "first = self.plan.first_round + self.n_done", "first = self.plan.first_round"),
         boosting_forget=("training/rounds.py", "                boosting.forget(number)\n", ""),
         boosting_stop=("training/rounds.py", "is_over |= watch.end(boosting)", "watch.end(boosting)"),
-        boosting_continue=("estimators/boosting/continuation.py", "first_round=len(forest))", "first_round=0)"),
+        boosting_continue=("estimators/boosting/warm_start.py", "first_round=len(forest))", "first_round=0)"),
         boosting_gains=("training/rounds.py", "importance = sum_gains(trees, start)", "importance = start + sum_gains(trees, 0 * start)"),
         boosting_stage=("model/ensemble.py", "for first in range(0, len(self), n_at_once):", "for first in range(0, len(self) - 1, n_at_once):"),
+    ),
+)
+FORESTS = (
+    plant(
+        "estimators/test_forest_regressor.py",
+        forest_mean=("model/ensemble.py", "return self.base * self.n_averaged", "return self.base"),
+        forest_shrinkage=("training/leaf_values.py", "value[node] + factor[node] * (mean[child] - mean[node])", "value[node] + factor[child] * (mean[child] - mean[node])"),
+        forest_unit=("training/leaf_values.py", "strength / (ensemble.weight / unit)", "strength / ensemble.weight"),
+        forest_monotone=("training/leaf_values.py", "1.0 / (1.0 + strength / (ensemble.weight / unit))", "1.0 / (1.0 + strength * (ensemble.weight / unit))"),
+        forest_position=("estimators/averaging/regressor.py", "prediction[self._position] = found.prediction", "prediction[: len(found.prediction)] = found.prediction"),
+        forest_judges=("training/averaging.py", "sums.add(times == 0,", "sums.add(times > 0,"),
+        forest_warm=("estimators/averaging/fit.py", '{**trees, "value": shrunken.value}', "trees"),
+    ),
+    plant(
+        "estimators/test_forest_quantiles.py",
+        quantile_repeats=("training/averaging.py", "rank, times * averaging.weight,", "rank, (times > 0) * averaging.weight,"),
+        quantile_rounding=("model/leaf_rows.py", "levels - ROUNDING", "levels"),
+        quantile_share=("model/leaf_rows.py", "weight /= np.repeat(np.add.reduceat(weight, start[:-1]), self.size)", "weight /= 1"),
+        interval_rank=("model/conformity.py", "outside = (total + 1.0) * (1.0 - coverage) / 2", "outside = total * (1.0 - coverage) / 2"),
+        interval_step=("model/conformity.py", "high - min(self.step * (half_high - high), most)", "high"),
     ),
 )
 # fmt: on
 
 MUTATIONS = tuple(
-    chain(*DATA, *FIT, PREDICTION, *PERSIST, *EXPLAIN, *EXPORT, DASK, *CORE, *EXACT, *BOOSTING)
+    chain(
+        *DATA,
+        *FIT,
+        PREDICTION,
+        *PERSIST,
+        *EXPLAIN,
+        *EXPORT,
+        DASK,
+        *CORE,
+        *EXACT,
+        *BOOSTING,
+        *FORESTS,
+    )
 )

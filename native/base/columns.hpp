@@ -78,8 +78,10 @@ class ValueCounter {
     for (std::int64_t i = 0; i < n; ++i)
       if (!std::isnan(value[i]) && !(held_out && held_out[i]))
         values_.push_back({value[i] + 0.0, static_cast<std::uint64_t>(weight[i])});
-    std::sort(values_.begin(), values_.end(),
-              [](const Counted& a, const Counted& b) { return a.value < b.value; });
+    std::sort(values_.begin(), values_.end(), [this](const Counted& a, const Counted& b) {
+      check_stop(stop_);
+      return a.value < b.value;
+    });
     std::size_t kept = 0;
     for (std::size_t i = 0; i < values_.size(); ++i) {
       if (kept > 0 && values_[kept - 1].value == values_[i].value)
@@ -248,7 +250,7 @@ class TableEncoder {
   EncodedRows rows_;
 };
 
-/// Rows of stored entries, columns ascending; all others are zero. The memory is another's.
+/// Rows of stored entries, columns ascending; all others are zero. A view.
 struct Entries {
   std::int64_t n_rows = 0, n_columns = 0;
   const std::int64_t* start = nullptr;   // [n_rows + 1]
@@ -258,44 +260,66 @@ struct Entries {
   std::int64_t size() const { return start[n_rows]; }
 };
 
+/// The stored entries of training rows, column after column.
+struct ColumnEntries {
+  std::vector<std::int64_t> start;  // [n_columns + 1]
+  PageVector<double> value;
+  PageVector<std::int64_t> weight;  // empty if rows have none
+  std::uint64_t whole = 0;          // weight of all training rows
+};
+
+/// Take the entries of rows that are not `held_out` column by column; what is returned once `stop`
+/// is set does not count.
+inline ColumnEntries take_by_columns(const Entries& entries, const std::int64_t* weight,
+                                     const std::uint8_t* held_out, const StopFlag& stop) {
+  ColumnEntries result;
+  std::vector<std::int64_t>& start = result.start;
+  start.assign(entries.n_columns + 1, 0);
+  for (std::int64_t i = 0; i < entries.n_rows && !stop; ++i)
+    for (std::int64_t k = entries.start[i]; k < entries.start[i + 1] && !(held_out && held_out[i]);
+         ++k)
+      ++start[entries.column[k] + 1];
+  std::partial_sum(start.begin(), start.end(), start.begin());
+  result.value.resize(start.back());
+  result.weight.resize(weight ? start.back() : 0);
+  std::vector<std::int64_t> next(start.begin(), start.end() - 1);
+  for (std::int64_t i = 0; i < entries.n_rows && !stop; ++i) {
+    if (held_out && held_out[i]) continue;
+    result.whole += static_cast<std::uint64_t>(weight ? weight[i] : 1);
+    for (std::int64_t k = entries.start[i]; k < entries.start[i + 1]; ++k) {
+      const std::int64_t place = next[entries.column[k]]++;
+      result.value[place] = entries.value[k];
+      if (weight) result.weight[place] = weight[i];
+    }
+  }
+  return result;
+}
+
 /// Learn the columns of a sparse table of numbers, whose rows have positive weights or all one,
 /// from those that are not `held_out`.
 inline std::vector<Column> learn_columns(const Entries& entries, const std::int64_t* weight,
                                          const std::uint8_t* held_out, int max_bins,
                                          std::int64_t n_threads, const Poll& poll) {
+  ColumnEntries own;
+  const auto take = [&](std::int64_t, const StopFlag& stop) {
+    own = take_by_columns(entries, weight, held_out, stop);
+  };
+  run_tasks(1, 1, take, poll);
   const std::int64_t d = entries.n_columns;
-  std::vector<std::int64_t> start(d + 1, 0);
-  for (std::int64_t i = 0; i < entries.n_rows; ++i)
-    for (std::int64_t k = entries.start[i]; k < entries.start[i + 1] && !(held_out && held_out[i]);
-         ++k)
-      ++start[entries.column[k] + 1];
-  std::partial_sum(start.begin(), start.end(), start.begin());
-  const std::int64_t n = start.back();
-  std::vector<double> value(n);
-  std::vector<std::int64_t> weight_of(weight ? n : 0), next(start.begin(), start.end() - 1);
-  std::uint64_t whole = 0;
-  for (std::int64_t i = 0; i < entries.n_rows; ++i) {
-    if (held_out && held_out[i]) continue;
-    whole += static_cast<std::uint64_t>(weight ? weight[i] : 1);
-    for (std::int64_t k = entries.start[i]; k < entries.start[i + 1]; ++k) {
-      const std::int64_t place = next[entries.column[k]]++;
-      value[place] = entries.value[k];
-      if (weight) weight_of[place] = weight[i];
-    }
-  }
   std::vector<Column> columns(d);
   constexpr std::int64_t few = 64;
   run_tasks((d + few - 1) / few, n_threads,
             [&](std::int64_t task, const StopFlag& stop) {
-              check_stop(stop);
               ValueCounter counter(stop);
               for (std::int64_t j = task * few; j < std::min(d, (task + 1) * few); ++j) {
-                const std::int64_t* own = weight ? weight_of.data() + start[j] : nullptr;
-                const std::int64_t size = start[j + 1] - start[j];
-                CountedValues values = counter.run(value.data() + start[j], own, nullptr, size);
+                check_stop(stop);
+                const std::int64_t begin = own.start[j], size = own.start[j + 1] - begin;
+                CountedValues values =
+                    counter.run(own.value.data() + begin,
+                                weight ? own.weight.data() + begin : nullptr, nullptr, size);
                 std::uint64_t stored = 0;
                 for (const Counted& each : values) stored += each.weight;
-                add_zeros(values, whole - stored);
+                add_zeros(values, own.whole - stored);
                 columns[j] = learn_column(values, max_bins);
               }
             },
@@ -305,15 +329,20 @@ inline std::vector<Column> learn_columns(const Entries& entries, const std::int6
 
 /// Encode the entries of a sparse table.
 inline EncodedRows encode_entries(const Entries& entries, const std::vector<Column>& columns,
-                                  bool wants_z) {
-  std::vector<ColumnEncoder> encoder(columns.begin(), columns.end());
+                                  bool wants_z, std::int64_t n_threads, const Poll& poll) {
+  const std::vector<ColumnEncoder> encoder(columns.begin(), columns.end());
+  const std::int64_t n = entries.size();
   EncodedRows rows;
-  rows.bin.resize(entries.size());
-  rows.z.resize(wants_z ? entries.size() : 0);
-  for (std::int64_t k = 0; k < entries.size(); ++k) {
-    rows.bin[k] = encoder[entries.column[k]].bin(entries.value[k]);
-    if (wants_z) rows.z[k] = encoder[entries.column[k]].place(entries.value[k]);
-  }
+  rows.bin.resize(n);
+  rows.z.resize(wants_z ? n : 0);
+  constexpr std::int64_t few = 1 << 16;
+  const auto encode = [&](std::int64_t task, const StopFlag&) {
+    for (std::int64_t k = task * few; k < std::min(n, (task + 1) * few); ++k) {
+      rows.bin[k] = encoder[entries.column[k]].bin(entries.value[k]);
+      if (wants_z) rows.z[k] = encoder[entries.column[k]].place(entries.value[k]);
+    }
+  };
+  run_tasks((n + few - 1) / few, n_threads, encode, poll);
   return rows;
 }
 

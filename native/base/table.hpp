@@ -18,7 +18,7 @@ struct ColumnInfo {
   int n_bins = 1;  // of present values; the next one holds missing values
   bool is_category = false;
   bool has_gaps = false;
-  std::int32_t fill = 0;  // what a missing value counts as where the column has no gaps
+  std::int32_t fill = 0;      // what a missing value counts as where the column has no gaps
   std::uint8_t zero_bin = 0;  // of the absent values of a sparse column, and their grid value:
   std::int32_t zero_z = 0;    // not 0 if all training rows lie on one side of zero
 };
@@ -57,8 +57,8 @@ void gather_blocks(std::int64_t n, std::int64_t p, std::int32_t* result, std::in
   }
 }
 
-/// Row after row; the memory is another's. Hyperplanes need the values on the grid, or the raw rows
-/// of which they are made.
+/// Row after row; a view. Hyperplanes need the values on the grid, or the raw rows from which they
+/// are computed.
 struct DenseTable {
   const Layout& layout;
   std::int64_t n_rows = 0;

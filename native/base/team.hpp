@@ -14,11 +14,11 @@
 
 namespace lhtree::base {
 
-/// A caller and its helpers. Steps are short, so both look for the other for a while before they
-/// sleep; where others use the processors, they sleep soon.
+/// A caller and its helpers. Steps are short, so a thread that waits spins for a while before it
+/// sleeps.
 class Team {
  public:
-  explicit Team(std::int64_t n_threads) {
+  Team(std::int64_t n_threads, const StopFlag& stop) : stop_(stop) {
     try {
       for (std::int64_t k = 1; k < n_threads; ++k) helpers_.emplace_back([this] { help(); });
     } catch (...) {  // the system refuses a thread: go on with those that started
@@ -34,15 +34,19 @@ class Team {
   std::int64_t size() const { return static_cast<std::int64_t>(helpers_.size()) + 1; }
 
   /// Run step(i) for i = 0 ... n - 1; the first exception is thrown here once all have ended.
+  /// Steps that have not begun when the work is to stop are left out, and Stopped is thrown.
   template <class Step>
   void run(std::int64_t n, const Step& step) {
     if (helpers_.empty() || n < 2) {
-      for (std::int64_t i = 0; i < n; ++i) step(i);
+      for (std::int64_t i = 0; i < n; ++i) {
+        check_stop(stop_);
+        step(i);
+      }
       return;
     }
     step_ = [this, &step](std::int64_t i) {
       try {
-        step(i);
+        if (!stop_) step(i);
       } catch (...) {
         const std::lock_guard lock(mutex_);
         if (!failure_) failure_ = std::current_exception();
@@ -57,10 +61,11 @@ class Team {
          busy = n_busy_.load(std::memory_order_acquire))
       n_busy_.wait(busy, std::memory_order_acquire);
     if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
+    check_stop(stop_);
   }
 
  private:
-  static constexpr int patience = 1000;  // looks before a thread sleeps: some ten microseconds
+  static constexpr int patience = 1000;  // spins before a thread sleeps: some ten microseconds
 
   static void pause() {
 #if defined(__x86_64__) && defined(__GNUC__)
@@ -72,7 +77,7 @@ class Team {
 
   static bool is_busy(std::int64_t n) { return n > 0; }
 
-  /// Look at a number for a while, until it no longer is what is waited for to end.
+  /// Spin while a number says to wait, but not for long; returns the number.
   template <class T, class IsWaiting>
   static T spin(const std::atomic<T>& number, const IsWaiting& is_waiting) {
     T value = number.load(std::memory_order_acquire);
@@ -103,6 +108,7 @@ class Team {
     }
   }
 
+  const StopFlag& stop_;
   std::function<void(std::int64_t)> step_;
   std::int64_t n_steps_ = 0;
   std::atomic<std::int64_t> next_{0}, n_busy_{0};

@@ -5,7 +5,7 @@
 
 namespace lhtree::base {
 
-/// The memory is another's.
+/// A view: it does not own its memory.
 template <class T>
 struct Values {
   const T* first = nullptr;

@@ -17,8 +17,6 @@
 namespace lhtree {
 namespace {
 
-using Scale = std::pair<Doubles, Doubles>;  // mean and std of the columns
-
 Plan read_plan(nb::handle object) {
   Plan plan;
   read_field(object, "seed", plan.seed);

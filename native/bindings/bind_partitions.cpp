@@ -14,9 +14,6 @@
 namespace lhtree {
 namespace {
 
-template <class T>
-using AnyOrder = nb::ndarray<const T, nb::ndim<2>, nb::device::cpu>;
-using Scale = std::pair<Doubles, Doubles>;  // mean and std of the columns
 using TwoArrays = std::pair<Output<double, 1>, Output<double, 1>>;
 
 template <class T>
@@ -200,7 +197,7 @@ nb::tuple split(const AnyOrder<T>& X, const Scale& scale, nb::handle state, nb::
 
 template <class T>
 Output<double, 2> columns(const AnyOrder<T>& X, const Doubles& origin, const Doubles& unit,
-                          const Rows& row, const OptionalWeight& weight) {
+                          const RowNumbers& row, const OptionalWeight& weight) {
   const PartTable<T> table = read_table(X, {origin, unit});
   demand(!weight || weight->size() == row.size(), "weight must have one entry per row");
   for (std::size_t i = 0; i < row.size(); ++i) demand(row(i) < X.shape(0), "a row is out of range");

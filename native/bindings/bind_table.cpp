@@ -15,7 +15,8 @@ void run_alone(std::int64_t n_values, const Task& task) {
   const Poll poll = make_poll(nb::none());
   nb::gil_scoped_release unlocked;
   if (n_values > small_work)
-    return run_tasks(1, 1, [&](std::int64_t, const StopFlag& stop) { task(stop); }, poll);
+    return run_tasks(
+        1, 1, [&](std::int64_t, const StopFlag& stop) { task(stop); }, poll);
   const StandardArithmetic standard;
   task(StopFlag{false});
 }

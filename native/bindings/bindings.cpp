@@ -18,7 +18,10 @@ Poll make_poll(nb::handle progress) {
 NB_MODULE(_core, m) {
   m.doc() = "Native core of lhtree: free functions on arrays.";
   lhtree::bind_table(m);
-  lhtree::bind_exact(m);
+  lhtree::bind_columns(m);
+  lhtree::bind_boosting(m);
+  lhtree::bind_forest(m);
+  lhtree::bind_ensemble(m);
   lhtree::bind_grow(m);
   lhtree::bind_predict(m);
   lhtree::bind_partitions(m);

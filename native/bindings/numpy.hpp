@@ -28,10 +28,14 @@ using Input = nb::ndarray<const T, nb::ndim<n_dim>, nb::c_contig, nb::device::cp
 template <class T, int n_dim>
 using Output = nb::ndarray<nb::numpy, T, nb::ndim<n_dim>, nb::c_contig>;
 using OptionalWeight = std::optional<Input<double, 1>>;
-using Rows = Input<std::uint32_t, 1>;
+/// By rows, by columns, or otherwise: read where it lies.
+template <class T>
+using AnyOrder = nb::ndarray<const T, nb::ndim<2>, nb::device::cpu>;
+using RowNumbers = Input<std::uint32_t, 1>;
 using Longs = Input<std::int64_t, 1>;
 using Ints = Input<std::int32_t, 1>;
 using Doubles = Input<double, 1>;
+using Scale = std::pair<Doubles, Doubles>;  // mean and std of the columns
 
 inline const double* weight_of(const OptionalWeight& weight) {
   return weight ? weight->data() : nullptr;
@@ -46,6 +50,23 @@ Input<T, n_dim> get_array(nb::handle object, const char* name) {
     throw std::invalid_argument(std::string("the array '") + name +
                                 "' has the wrong type, order or number of dimensions");
   return array;
+}
+
+/// A field of a Python object as a table in any order, never converted.
+template <class T>
+AnyOrder<T> get_table(nb::handle object, const char* name) {
+  const nb::object field = object.attr(name);
+  AnyOrder<T> table;
+  if (!nb::try_cast(field, table, false))
+    throw std::invalid_argument(std::string("the array '") + name +
+                                "' has the wrong type or number of dimensions");
+  return table;
+}
+
+/// Read a field of a Python object by its name.
+template <class T>
+void read_field(nb::handle object, const char* name, T& value) {
+  value = nb::cast<T>(object.attr(name));
 }
 
 /// Refuse arguments for which this does not hold.
@@ -89,7 +110,10 @@ Output<T, 1> to_numpy(std::vector<T, Allocator> values) {
 
 // The parts of the module, each in a file of its name.
 void bind_table(nb::module_& m);
-void bind_exact(nb::module_& m);
+void bind_columns(nb::module_& m);
+void bind_boosting(nb::module_& m);
+void bind_forest(nb::module_& m);
+void bind_ensemble(nb::module_& m);
 void bind_grow(nb::module_& m);
 void bind_predict(nb::module_& m);
 void bind_partitions(nb::module_& m);

@@ -6,12 +6,6 @@
 
 namespace lhtree {
 
-/// Read a field of a Python object by its name.
-template <class T>
-void read_field(nb::handle object, const char* name, T& value) {
-  value = nb::cast<T>(object.attr(name));
-}
-
 inline Rules read_rules(nb::handle plan) {
   Rules rules;
   rules.contrast = static_cast<Contrast>(nb::cast<int>(plan.attr("contrast")));

@@ -10,7 +10,7 @@ namespace lhtree {
 
 /// Node after node, positive rows first; kept alive and checked.
 struct StateHandle {
-  Rows row;
+  RowNumbers row;
   OptionalWeight weight;
   Longs start, middle;
 

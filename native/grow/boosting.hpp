@@ -17,8 +17,8 @@ namespace lhtree::grow {
 
 struct BoostingPlan {
   std::int64_t first_round = 0, n_rounds = 100;
-  std::int64_t patience = 0;  // rounds without a lower validation loss; 0: never stop early
-  double tolerance = 0.0;     // by which a sum of losses must be lower to count
+  std::int64_t patience = 0;   // rounds without a lower validation loss; 0: never stop early
+  double tolerance = 0.0;      // by which a sum of losses must be lower to count
   double learning_rate = 0.1;  // of the first round
   double rate_growth = 0.0;    // what each round adds to it, up to
   double most_rate = 0.1;
@@ -50,16 +50,16 @@ class Booster {
  public:
   using Sums = typename Row::Sums;
 
-  /// Rows of `rows` may be held out; all of `others` are.
+  /// Some of `rows` may be held out for validation; all of `validation` are.
   Booster(Loss loss, const std::vector<base::Column>& columns, const Table& table, const Rows& rows,
-          const Table& other_table, const Rows& others, const BoostingPlan& plan, base::Team& team,
-          const StopFlag& stop)
+          const Table& validation_table, const Rows& validation, const BoostingPlan& plan,
+          base::Team& team, const StopFlag& stop)
       : loss_(std::move(loss)),
         columns_(columns),
         table_(table),
-        other_table_(other_table),
+        validation_table_(validation_table),
         rows_(rows),
-        others_(others),
+        validation_(validation),
         plan_(plan),
         ridge_(plan.l2_regularization * Loss::hessian_unit * plan.unit_weight),
         team_(team),
@@ -109,7 +109,7 @@ class Booster {
 
   void note_losses(LossSums sums, Boosted& result) {
     constexpr Row* no_gradients = nullptr;
-    sums.held_out += compute_gradients(loss_, others_, team_, no_gradients).training;
+    sums.held_out += compute_gradients(loss_, validation_, team_, no_gradients).training;
     result.training_loss.push_back(sums.training.to_double());
     result.validation_loss.push_back(sums.held_out.to_double());
   }
@@ -121,9 +121,9 @@ class Booster {
     const auto& nodes = grower_.grow(drawn_, gradient_.data(), drawn.sums, draw);
     compute_values(nodes, step);
     add_to_drawn(nodes);
-    add_to_others(nodes, table_, rows_, undrawn_.data(),
-                  static_cast<std::int64_t>(undrawn_.size()));
-    add_to_others(nodes, other_table_, others_, nullptr, others_.n);
+    add_by_walking(nodes, table_, rows_, undrawn_.data(),
+                   static_cast<std::int64_t>(undrawn_.size()));
+    add_by_walking(nodes, validation_table_, validation_, nullptr, validation_.n);
     append(nodes, trees);
   }
 
@@ -208,8 +208,8 @@ class Booster {
   }
 
   /// Send rows down the tree and add to their scores; `row` may be null for all.
-  void add_to_others(const std::vector<Node<Sums>>& nodes, const Table& table, const Rows& rows,
-                     const std::uint32_t* row, std::int64_t n) {
+  void add_by_walking(const std::vector<Node<Sums>>& nodes, const Table& table, const Rows& rows,
+                      const std::uint32_t* row, std::int64_t n) {
     visit_parts(team_, n, [&](std::int64_t begin, std::int64_t end, std::int64_t) {
       for (std::int64_t i = begin; i < end; ++i) {
         const std::int64_t each = row ? row[i] : i;
@@ -234,13 +234,13 @@ class Booster {
     trees.append(nodes, columns_, value_.data(), rows_.n_outputs, get_weight, get_gain);
   }
 
-  static constexpr std::uint64_t row_draws = ~std::uint64_t{3};  // no number of a row or column
+  static constexpr std::uint64_t row_draws = ~std::uint64_t{3};  // never that of a row or column
 
   Loss loss_;
   const std::vector<base::Column>& columns_;
   const Table& table_;
-  const Table& other_table_;
-  Rows rows_, others_;
+  const Table& validation_table_;
+  Rows rows_, validation_;
   BoostingPlan plan_;
   double ridge_;
   base::Team& team_;

@@ -28,7 +28,7 @@ struct Rows {
   std::int64_t n_outputs = 1;
   const std::int32_t* y = nullptr;
   const std::int64_t* weight = nullptr;
-  const std::uint8_t* held_out = nullptr;  // which rows only say when to stop; null: none
+  const std::uint8_t* held_out = nullptr;  // which rows are for validation; null: none
   std::int64_t* score = nullptr;           // [n, n_outputs]
 
   std::int64_t weight_of(std::int64_t i) const { return weight ? weight[i] : 1; }
@@ -164,7 +164,7 @@ struct LogisticLoss : NewtonLoss {
   }
 };
 
-/// Exact sums of losses: of the rows to train on, and of those that say when to stop.
+/// Exact sums of losses: of the rows to train on, and of those held out.
 struct LossSums {
   base::Wide training, held_out;
 

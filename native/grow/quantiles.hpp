@@ -124,7 +124,7 @@ class QuantileLoss {
 
  private:
   static constexpr std::int64_t whole = 1 << 20;  // slopes of losses are multiples of 2**-20
-  static constexpr std::uint64_t sign_draws = ~std::uint64_t{8};  // no number of a row or column
+  static constexpr std::uint64_t sign_draws = ~std::uint64_t{8};  // never that of a row or column
 
   std::vector<double> level_;
   std::vector<std::int64_t> slope_, sign_;

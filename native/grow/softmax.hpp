@@ -12,7 +12,7 @@
 
 namespace lhtree::grow {
 
-constexpr std::uint64_t subset_draws = ~std::uint64_t{4};  // no number of a row or column
+constexpr std::uint64_t subset_draws = ~std::uint64_t{4};  // never that of a row or column
 
 /// Draw each of two or more things with probability 1/2, by a key; neither none nor all.
 inline void draw_subset(std::uint64_t key, std::vector<std::uint8_t>& is_drawn) {

@@ -127,7 +127,7 @@ class TreeGrower {
  private:
   static constexpr std::int64_t least_pool = std::int64_t{1} << 22;  // bytes
   static constexpr std::int64_t least_kept = std::int64_t{1} << 21;  // values on the grid
-  static constexpr double category_share = 0.125;      // of the least gain, for each but one
+  static constexpr double category_share = 0.125;  // of the least gain, for each but one
   static constexpr double term_share = 0.25;
   static constexpr std::int64_t small_step = 1 << 14;  // additions that are not worth a helper
 

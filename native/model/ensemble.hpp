@@ -53,6 +53,35 @@ struct Ensemble {
     size_.push_back({value.size(), threshold.size(), codes.size(), cut.size()});
   }
 
+  /// Append the trees of another.
+  void append(const Ensemble& other) {
+    const auto add = [](auto& to, const auto& from) {
+      to.insert(to.end(), from.begin(), from.end());
+    };
+    const auto add_starts = [](auto& to, const auto& from) {
+      const std::int64_t last = to.back();
+      for (std::size_t k = 1; k < from.size(); ++k) to.push_back(last + from[k]);
+    };
+    const Size before{value.size(), threshold.size(), codes.size(), cut.size()};
+    for (const Size& each : other.size_)
+      size_.push_back({before.value + each.value, before.threshold + each.threshold,
+                       before.codes + each.codes, before.cut + each.cut});
+    add_starts(tree_start, other.tree_start);
+    add_starts(term_start, other.term_start);
+    add(left, other.left);
+    add(column, other.column);
+    add(missing_left, other.missing_left);
+    add(value, other.value);
+    add(weight, other.weight);
+    add(gain, other.gain);
+    add(threshold, other.threshold);
+    add(codes, other.codes);
+    add(feature, other.feature);
+    add(fill, other.fill);
+    add(coefficient, other.coefficient);
+    add(cut, other.cut);
+  }
+
   /// Keep the first trees only.
   void keep(std::int64_t n_trees) {
     const auto n_nodes = static_cast<std::size_t>(tree_start[n_trees]);

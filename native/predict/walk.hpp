@@ -15,7 +15,7 @@
 
 namespace lhtree::predict {
 
-/// What is stored of an ensemble; see model/ensemble.hpp. The memory is another's.
+/// What is stored of an ensemble; see model/ensemble.hpp. A view.
 struct EnsembleView {
   std::int64_t n_trees = 0;
   const std::int64_t* tree_start = nullptr;
@@ -97,7 +97,7 @@ inline Prepared prepare(const EnsembleView& trees, const std::vector<base::Colum
   return result;
 }
 
-/// A prepared ensemble; the memory is another's.
+/// A view of a prepared ensemble.
 struct PreparedView {
   EnsembleView trees;
   const Step* steps = nullptr;

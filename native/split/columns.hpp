@@ -36,13 +36,9 @@ class ColumnSearch {
   void run(const stats::Histogram<Row>& histogram, const Sums& whole, std::int64_t first,
            std::int64_t last, const std::uint8_t* takes_part, const StepBounds* bounds,
            Split<Sums>& best) {
-    whole_ = whole;
-    bounds_ = bounds;
-    if (bounds) node_score_ = score_node(whole, limits_, *bounds);
+    start(whole, bounds);
     for (std::int64_t j = first; j < last; ++j) {
       if (takes_part && !takes_part[j]) continue;
-      n_ordered_ = layout_.column[j].n_bins - 1;  // after the last present bin, all present go left
-      cut_order_ = constraints_.trend_of(j);
       if constexpr (Row::is_packed)
         if (histogram.is_packed) {
           look_at_column(j, histogram.words.data() + layout_.start[j], best);
@@ -52,6 +48,33 @@ class ColumnSearch {
     }
   }
 
+  /// Begin with a node.
+  void start(const Sums& whole, const StepBounds* bounds) {
+    whole_ = whole;
+    bounds_ = bounds;
+    if (bounds) node_score_ = score_node(whole, limits_, *bounds);
+  }
+
+  /// The same for column j of the node begun, of which the bins with rows are listed: cuts lie
+  /// amid the gaps between them. A cell has the sums of a bin, or a word of them.
+  template <class Cell>
+  void run_present(std::int64_t j, const Cell* bin, const int* present, int n_present,
+                   Split<Sums>& best) {
+    const base::ColumnInfo& column = layout_.column[j];
+    if (column.is_category) return look_at_codes(j, bin, column.n_bins + 1, best);
+    const bool has_missing = present[n_present - 1] == column.n_bins;
+    const int n = n_present - has_missing;
+    if (n == 0) return;
+    n_ordered_ = n - 1;
+    cut_order_ = constraints_.trend_of(j);
+    const auto get_bin = [=](int k) -> const Cell& { return bin[present[k]]; };
+    const auto get_cut = [&](int k) {
+      return k + 1 < n ? (present[k] + present[k + 1]) / 2 : column.n_bins - 1;
+    };
+    look_at(j, get_bin, get_cut, has_missing ? n : n - 1, Cell{}, false, best);
+    if (has_missing) look_at(j, get_bin, get_cut, n - 1, bin[column.n_bins], true, best);
+  }
+
  private:
   /// Look at a column of sums, or of words of them.
   template <class Cell>
@@ -59,9 +82,13 @@ class ColumnSearch {
     const base::ColumnInfo& column = layout_.column[j];
     const int n_bins = column.n_bins;
     if (column.is_category) return look_at_codes(j, bin, n_bins + 1, best);
+    n_ordered_ = n_bins - 1;  // after the last present bin, all present go left
+    cut_order_ = constraints_.trend_of(j);
+    const auto get_bin = [=](int b) -> const Cell& { return bin[b]; };
+    const auto get_cut = [](int b) { return b; };
     const bool has_missing = !bin[n_bins].is_empty();
-    look_at(j, bin, has_missing ? n_bins : n_bins - 1, Cell{}, false, best);
-    if (has_missing) look_at(j, bin, n_bins - 1, bin[n_bins], true, best);
+    look_at(j, get_bin, get_cut, has_missing ? n_bins : n_bins - 1, Cell{}, false, best);
+    if (has_missing) look_at(j, get_bin, get_cut, n_bins - 1, bin[n_bins], true, best);
   }
 
   void look_at_codes(std::int64_t j, const Sums* bin, int n_codes, Split<Sums>& best) {
@@ -75,29 +102,31 @@ class ColumnSearch {
     }
   }
 
-  /// Look at the cuts of a column of numbers; `left` is what goes left before the first bin.
-  void look_at(std::int64_t column, const Sums* bin, int n_cuts, Sums left, bool missing_left,
-               Split<Sums>& best) {
-    const int b = choose(n_cuts, left, [&](int k) -> const Sums& { return bin[k]; }, best.score, 0);
+  /// Look at cuts of a column of numbers, the bins before which go left; `left` is what goes left
+  /// before the first.
+  template <class GetBin, class GetCut>
+  void look_at(std::int64_t column, const GetBin& get_bin, const GetCut& get_cut, int n_cuts,
+               Sums left, bool missing_left, Split<Sums>& best) {
+    const int b = choose(n_cuts, left, get_bin, best.score, 0);
     if (b < 0) return;
-    best = {score_[b], column, b, missing_left, {}, {}, 0, left};
-    for (int k = 0; k <= b; ++k) best.left += bin[k];
+    best = {score_[b], column, get_cut(b), missing_left, {}, {}, 0, left};
+    for (int k = 0; k <= b; ++k) best.left += get_bin(k);
   }
 
   /// The same of words.
-  void look_at(std::int64_t column, const stats::PackedRow* bin, int n_cuts, stats::PackedRow left,
-               bool missing_left, Split<Sums>& best) {
-    if constexpr (Row::is_packed) {
-      for (int b = 0; b < n_cuts; ++b) {
-        left += bin[b];
-        left_word_[b] = left.word;
-      }
-      unpack(n_cuts);
-      const int b = find_highest(n_cuts, best.score, 0);
-      if (b < 0) return;
-      best = {score_[b], column, b, missing_left,
-              {},        {},     0, stats::PackedRow{left_word_[b]}.unpack()};
+  template <class GetBin, class GetCut>
+  void look_at(std::int64_t column, const GetBin& get_bin, const GetCut& get_cut, int n_cuts,
+               stats::PackedRow left, bool missing_left,
+               Split<Sums>& best) requires Row::is_packed {
+    for (int b = 0; b < n_cuts; ++b) {
+      left += get_bin(b);
+      left_word_[b] = left.word;
     }
+    unpack(n_cuts);
+    const int b = find_highest(n_cuts, best.score, 0);
+    if (b < 0) return;
+    best = {score_[b], column, get_cut(b), missing_left,
+            {},        {},     0,          stats::PackedRow{left_word_[b]}.unpack()};
   }
 
   /// Turn words into doubles. Shifts without a sign are those that vectors have.
@@ -127,6 +156,7 @@ class ColumnSearch {
     }
     std::sort(order_.begin(), order_.begin() + n);
     const double price = limits_.category_price * (n - 1);
+    n_ordered_ = 0;  // categories have no trend
     const auto get_bin = [&](int k) -> const Sums& { return bin[order_[k].second]; };
     const int b = choose(n - 1, {}, get_bin, best.score, price);
     if (b < 0) return;

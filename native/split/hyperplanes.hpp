@@ -24,7 +24,7 @@ struct HyperplaneSettings {
   double unit_weight = 1.0;        // what a row of weight one weighs
 };
 
-/// Part `number` of p columns in the order of all, halves, quarters, ...: from first to last.
+/// Which of p columns hyperplane `number` uses: all, then each half, each quarter, ...
 struct Part {
   std::int64_t first, last;
 
@@ -45,8 +45,7 @@ class HyperplaneSearch {
   /// A search keeps at most so many values of a node's rows. It ends early, with any split, once
   /// `stop` is set.
   HyperplaneSearch(const Table& table, const Limits& limits, const Constraints& constraints,
-                   const HyperplaneSettings& settings, std::int64_t most_kept,
-                   const StopFlag& stop)
+                   const HyperplaneSettings& settings, std::int64_t most_kept, const StopFlag& stop)
       : table_(table),
         constraints_(constraints),
         settings_(settings),
@@ -63,6 +62,31 @@ class HyperplaneSearch {
            std::uint64_t key, const Freedom& freedom, Split<Sums>& best,
            std::vector<std::uint8_t>& goes_left) {
     draw_columns(draw_key(key), freedom.groups, count_terms(weigh(whole, n)));
+    run_drawn(row, n, gradient, whole, freedom, best, goes_left);
+  }
+
+  /// The same with the first of the columns given, of which those of numbers count; with groups,
+  /// those of one of them.
+  void run_among(const std::vector<std::int32_t>& columns, const std::uint32_t* row, std::int64_t n,
+                 const Row* gradient, const Sums& whole, std::uint64_t key, const Freedom& freedom,
+                 Split<Sums>& best, std::vector<std::uint8_t>& goes_left) {
+    const bool has_groups = !constraints_.group.empty();
+    const std::vector<std::int32_t>* group =
+        has_groups ? draw_group(draw_key(key), freedom.groups) : &numbers_;
+    if (!group) return;
+    const std::int64_t most = count_terms(weigh(whole, n));
+    drawn_.clear();
+    for (const std::int32_t j : columns)
+      if (is_number(j) && static_cast<std::int64_t>(drawn_.size()) < most &&
+          (!has_groups || std::binary_search(group->begin(), group->end(), j)))
+        drawn_.push_back(j);
+    run_drawn(row, n, gradient, whole, freedom, best, goes_left);
+  }
+
+ private:
+  /// Try hyperplanes over the columns drawn.
+  void run_drawn(const std::uint32_t* row, std::int64_t n, const Row* gradient, const Sums& whole,
+                 const Freedom& freedom, Split<Sums>& best, std::vector<std::uint8_t>& goes_left) {
     if (drawn_.size() < 2) return;
     measure(row, n, gradient);
     if (columns_.size() < 2 || stop_) return;
@@ -84,7 +108,6 @@ class HyperplaneSearch {
     }
   }
 
- private:
   /// Call look(begin, n) for the batches of a node of n rows.
   template <class Look>
   void visit_batches(std::int64_t n, const Look& look) const {
@@ -140,8 +163,7 @@ class HyperplaneSearch {
   }
 
   /// The columns of numbers with the smallest hashes, in their order; with groups, of one of them.
-  void draw_columns(std::uint64_t key, const std::vector<std::int32_t>& groups,
-                    std::int64_t most) {
+  void draw_columns(std::uint64_t key, const std::vector<std::int32_t>& groups, std::int64_t most) {
     hash_.clear();
     const std::vector<std::int32_t>* group =
         constraints_.group.empty() ? &numbers_ : draw_group(key, groups);
@@ -181,7 +203,7 @@ class HyperplaneSearch {
     }
   }
 
-  static constexpr std::uint64_t group_draws = ~std::uint64_t{6};  // no number of a column
+  static constexpr std::uint64_t group_draws = ~std::uint64_t{6};  // never the number of a column
 
   const Table& table_;
   const Constraints& constraints_;

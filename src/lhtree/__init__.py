@@ -7,6 +7,7 @@ from lhtree.estimators import (
     LHBoostClassifier,
     LHBoostRegressor,
     LHForestClassifier,
+    LHForestRegressor,
     LHTClassifier,
 )
 from lhtree.model.forest import Forest
@@ -21,6 +22,7 @@ __all__ = [
     "LHBoostClassifier",
     "LHBoostRegressor",
     "LHForestClassifier",
+    "LHForestRegressor",
     "LHTClassifier",
     "Tree",
     "check_forest",

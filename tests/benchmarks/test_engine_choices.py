@@ -102,6 +102,31 @@ def test_a_second_start_skips_what_is_there(folder):
     assert all(json.loads(line) for line in out.read_text().splitlines())
 
 
+def test_changed_sources_are_measured_anew_and_mixed_with_none(folder, monkeypatch):
+    out = folder / "lines.jsonl"
+    jobs = engine_choices.list_jobs(out)
+    monkeypatch.setattr(engine_choices, "identify_sources", lambda: "older")
+    engine_choices.run(jobs, out, folder, start_made_up([]))
+    assert engine_choices.list_jobs(out) == []
+    monkeypatch.setattr(engine_choices, "identify_sources", lambda: "newer")
+    assert engine_choices.list_jobs(out) == jobs
+    engine_choices.run(jobs[:7], out, folder, start_made_up([]))
+    found = engine.choose_newest(lines.read(out, *engine_choices.KEY, "sources"))
+    assert len(found) == 7
+    assert {line["sources"] for line in found} == {"newer"}
+
+
+def test_the_page_says_where_its_lines_are_of_an_engine_before_todays(folder):
+    out = folder / "lines.jsonl"
+    engine_choices.run(engine_choices.list_jobs(out), out, folder, start_made_up([]))
+    found = lines.read(out, *engine_choices.KEY)
+    remark = "The engine has changed since."
+    assert remark not in engine.make_page(found)
+    for line in found:
+        del line["sources"]  # as in lines of version 0.1
+    assert remark in engine.make_page(found)
+
+
 def test_settings_share_the_core_of_the_default(folder):
     core = engine_choices.build_core(folder, ("n_hyperplanes", "3"))
     assert core == engine_choices.build_core(folder, engine_choices.DEFAULT)

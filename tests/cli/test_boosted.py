@@ -9,7 +9,13 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
-from sklearn.metrics import mean_absolute_error, r2_score, root_mean_squared_error
+from sklearn.metrics import (
+    mean_absolute_error,
+    mean_pinball_loss,
+    r2_score,
+    root_mean_squared_error,
+)
+from sklearn.model_selection import KFold
 
 import lhtree
 from lhtree.cli.app import run
@@ -108,6 +114,52 @@ def test_scores_of_numbers_are_scikit_learns(wine, tmp_path, capsys):
     assert "accuracy" not in printed
 
 
+def test_each_of_several_quantiles_has_its_own_scores(wine, tmp_path, capsys):
+    test, out = tmp_path / "test.csv", tmp_path / "m.safetensors"
+    wine[100:].to_csv(test, index=False)
+    line = "fit wine.csv --target alcohol --drop cultivar --model boost --set n_estimators=9"
+    line += f" --set loss=quantile --set quantile=[0.25,0.9] --test {test} --cv 3 -o {out}"
+    result = run_json(line, capsys)
+    model = lhtree.load(out)
+    y, predicted = wine["alcohol"][100:], model.predict(wine[100:][model.feature_names_in_])
+    expected = [
+        {
+            "level": level,
+            "pinball_loss": pytest.approx(mean_pinball_loss(y, column, alpha=level)),
+            "coverage": pytest.approx(np.mean(y <= column)),
+        }
+        for level, column in zip([0.25, 0.9], predicted.T, strict=True)
+    ]
+    assert result["test"] == {"quantiles": expected, "n_rows": 78}
+    assert run(shlex.split(line)) == 0
+    printed = capsys.readouterr().out.replace("\n", " ")
+    for rows, name in (("on the test table", "test"), ("over 3 folds", "cv")):
+        for each in result[name]["quantiles"]:
+            assert 0 < each["pinball_loss"] < 0.3
+            assert abs(each["coverage"] - each["level"]) < 0.2
+            loss, share = f"{each['pinball_loss']:.4g}", f"{each['coverage']:.1%}"
+            words = f"{rows}, quantile {each['level']}: pinball loss {loss}, {share} of the rows"
+            assert words in printed
+    assert "R2" not in printed
+
+
+def test_scores_of_quantiles_are_means_over_the_folds(wine, capsys):
+    line = "fit wine.csv --target alcohol --drop cultivar --model boost --set n_estimators=5"
+    line += " --set loss=quantile --set quantile=[0.25,0.9] --cv 2"
+    found = run_json(line, capsys)["cv"]["quantiles"]
+    X, y = wine.drop(columns=["alcohol", "cultivar"]), wine["alcohol"]
+    model = lhtree.LHBoostRegressor(
+        "quantile", quantile=[0.25, 0.9], n_estimators=5, random_state=0
+    )
+    losses, shares = [], []
+    for train, test in KFold(2, shuffle=True, random_state=0).split(X):
+        predicted = model.fit(X.iloc[train], y[train]).predict(X.iloc[test])
+        losses.append(mean_pinball_loss(y[test], predicted[:, 1], alpha=0.9))
+        shares.append(np.mean(y[test] <= predicted[:, 1]))
+    assert found[1]["pinball_loss"] == pytest.approx(np.mean(losses))
+    assert found[1]["coverage"] == pytest.approx(np.mean(shares))
+
+
 def test_accuracy_of_boosted_classes_is_printed(capsys):
     line = "fit wine.csv --target cultivar --model boost --set n_estimators=3 --cv 2"
     assert run(shlex.split(f"{line} --test wine.csv")) == 0
@@ -184,13 +236,13 @@ def test_an_onnx_graph_predicts_the_numbers(wine, tmp_path):
 @pytest.mark.parametrize(
     ("line", "code", "said"),
     [
-        ("fit wine.csv --target alcohol --task regress -o x", 2, "needs --model boost: a forest"),
+        ("fit wine.csv --target alcohol --task regress --model tree -o x", 2, "or boost: a tree"),
         (
             "fit wine.csv --target cultivar --model boost --task regress -o x",
             1,
             "not numbers, but",
         ),
-        ("fit wine.csv --target alcohol --model forest -o x", 1, "with --model boost, or name"),
+        ("fit wine.csv --target alcohol --model tree -o x", 1, "--model forest or boost, or name"),
         ("fit wine.csv --target alcohol --model boost --task classify -o x", 1, "not classes;"),
         ("fit wine.csv --target alcohol --model boost --cv 90 -o x", 2, "needs 180 rows, got 178"),
         ("fit wine.csv --target alcohol --model boost --set beta=1 -o x", 2, "not a parameter of"),

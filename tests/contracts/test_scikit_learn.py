@@ -2,7 +2,13 @@
 
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from lhtree import LHBoostClassifier, LHBoostRegressor, LHForestClassifier, LHTClassifier
+from lhtree import (
+    LHBoostClassifier,
+    LHBoostRegressor,
+    LHForestClassifier,
+    LHForestRegressor,
+    LHTClassifier,
+)
 
 
 def expected_failures(estimator):
@@ -11,7 +17,8 @@ def expected_failures(estimator):
     Dropping or repeating rows renumbers the others, so draws by row number differ;
     scikit-learn's random forests declare the same.
     """
-    if isinstance(estimator, LHForestClassifier) and estimator.max_samples != 1.0:
+    is_forest = isinstance(estimator, LHForestClassifier | LHForestRegressor)
+    if is_forest and estimator.max_samples != 1.0:
         reason = "weights and repetition draw different rows"
         kinds = ("dense", "sparse")
         return {f"check_sample_weight_equivalence_on_{kind}_data": reason for kind in kinds}
@@ -25,6 +32,8 @@ def expected_failures(estimator):
         LHForestClassifier(max_samples=1.0),
         LHForestClassifier(preset="paper", voting="margin", max_samples=1.0, beta=0.8),
         LHTClassifier(contrast="fisher", criterion="gini"),
+        LHForestRegressor(20),
+        LHForestRegressor(20, max_samples=1.0, max_depth=4),
         LHBoostClassifier(n_estimators=20),
         LHBoostRegressor(n_estimators=20),
         LHBoostRegressor(n_estimators=30, n_hyperplanes=0),

@@ -458,7 +458,7 @@ def test_names_are_checked_in_all_libraries():
         with pytest.raises(ValueError, match="Feature names seen at fit time, yet now missing"):
             model.predict(rows.select(["age", "colour"]))
     twice = pa.table([frame["age"], frame["age"]], names=["age", "age"])
-    with pytest.raises(ValueError, match="unique column names"):
+    with pytest.raises(ValueError, match="several columns with the name 'age'"):
         LHTClassifier().fit(twice, y)
 
 

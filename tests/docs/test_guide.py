@@ -95,7 +95,7 @@ def test_the_commands_of_the_guide_print_what_it_shows(tmp_path, monkeypatch, ca
             places = range(len(printed) - len(wanted) + 1)
             assert any(printed[i : i + len(wanted)] == wanted for i in places), printed
             n_shown += 1
-    assert n_shown == 4
+    assert n_shown == 5
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)

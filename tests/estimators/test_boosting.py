@@ -557,7 +557,7 @@ def test_a_large_table_grows_the_trees_of_one_with_stored_grid_values(kind, monk
     X[rng.random(X.shape) < 0.1] = np.nan
     y = np.nan_to_num(X[:, 0] + X[:, 1] * X[:, 2])
     model = LHBoostRegressor(n_estimators=5, early_stopping=True, random_state=0).fit(X, y)
-    monkeypatch.setattr("lhtree.training.boosting.SMALL_TABLE", 0)
+    monkeypatch.setattr("lhtree.training.boosting_rows.SMALL_TABLE", 0)
     forms = {
         "rows": X,
         "columns": np.asfortranarray(X),

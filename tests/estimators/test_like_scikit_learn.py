@@ -96,7 +96,7 @@ def test_counts_and_amounts_have_losses_of_their_own(loss, seed):
         return deviance(target, np.maximum(model.predict(rows), least))
 
     single, squares = (
-        LHBoostRegressor(each, min_samples_leaf=20, n_hyperplanes=0, random_state=0).fit(X, y)
+        LHBoostRegressor(each, min_samples_leaf=20, n_hyperplanes=0, **ROUNDS).fit(X, y)
         for each in (loss, "squared_error")
     )
     assert measure(single) < measure(squares)

@@ -7,7 +7,12 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_iris
 
-from lhtree import LHBoostClassifier, LHBoostRegressor, LHForestClassifier
+from lhtree import (
+    LHBoostClassifier,
+    LHBoostRegressor,
+    LHForestClassifier,
+    LHForestRegressor,
+)
 from lhtree.estimators.lookup import check_model
 
 MODULES = ["lhtree.explain", "lhtree.plot", "lhtree.report", "lhtree.export"]
@@ -22,7 +27,11 @@ OF_FORESTS = {"split_view", "plot_split"}
 OF_CLASSIFIERS = OF_FORESTS | {"class_importances", "nearest_counterfactual"}
 REFUSED = [
     (*function, kind)
-    for kind, names in ((LHBoostClassifier, OF_FORESTS), (LHBoostRegressor, OF_CLASSIFIERS))
+    for kind, names in (
+        (LHBoostClassifier, OF_FORESTS),
+        (LHBoostRegressor, OF_CLASSIFIERS),
+        (LHForestRegressor, OF_CLASSIFIERS),
+    )
     for function in FUNCTIONS
     if function[1] in names
 ]
@@ -71,5 +80,6 @@ def test_boosted_models_are_refused_where_they_lack_what_is_asked_for(
 
 def test_forests_are_accepted_and_other_objects_refused(flowers):
     check_model(LHForestClassifier(2).fit(*flowers))
+    check_model(LHForestRegressor(2).fit(*flowers))
     with pytest.raises(TypeError, match="got ndarray; of a pipeline, pass the last step"):
         check_model(np.zeros(3))

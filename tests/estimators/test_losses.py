@@ -256,6 +256,8 @@ def test_targets_of_zero_only_are_refused():
         [0.1, 1.0],
         [0.1, "b"],
         [[0.1]],
+        np.array([[0.1, 0.9]]),
+        np.array(3),
         list(np.linspace(0.1, 0.9, 256)),
     ],
 )

@@ -10,7 +10,7 @@ import pytest
 from numpy.testing import assert_array_equal
 from scipy.sparse import csr_array
 
-from boosted import NAMES, fit_boosted
+from boosted import FORESTS, NAMES, fit_boosted
 from lhtree import LHBoostClassifier, LHBoostRegressor
 from lhtree.model import ensemble
 from lhtree.model.ensemble_parts import TREE_ARRAYS, join_trees
@@ -24,7 +24,7 @@ def shorten(model, n_rounds):
 
 
 @pytest.mark.parametrize("n_leaves", [1, 3 * 200, 2**21])
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", [name for name in NAMES if name not in FORESTS])
 def test_stages_are_the_predictions_of_the_first_rounds(name, n_leaves, monkeypatch):
     monkeypatch.setattr(ensemble, "STAGED_LEAVES", n_leaves)
     model, X = fit_boosted(name)

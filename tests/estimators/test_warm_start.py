@@ -142,6 +142,15 @@ def test_what_cannot_change_is_refused(parameters, change, words):
     assert vars(model) == before
 
 
+def test_a_table_by_columns_can_continue():
+    X, y = make_rows()
+    by_columns = np.asfortranarray(X)
+    model = make("numbers", warm_start=True, n_estimators=3).fit(by_columns, y)
+    model.set_params(n_estimators=6).fit(by_columns, y)
+    long = make("numbers", n_estimators=6).fit(X, y)
+    assert_array_equal(model.predict(X), long.predict(X))
+
+
 def test_other_quantiles_cannot_continue():
     X, y = make_rows()
     model = make("quantiles", warm_start=True).fit(X, y)

@@ -9,10 +9,13 @@ import time
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import is_regressor
+from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.metrics import get_scorer, make_scorer, mean_pinball_loss, roc_auc_score
 
-from lhtree import LHBoostRegressor, load, save
+from lhtree import LHBoostRegressor, LHForestClassifier, load, save
 from lhtree.estimators.boosting import scoring, watch
+from lhtree.estimators.boosting.coverage import move_scores
 from watched import NAMES, Recorder, assert_same, make, make_rows
 
 
@@ -105,6 +108,8 @@ def test_scores_are_those_of_a_scorer(name, given, has_validation):
         model.fit(X, y)
         assert len(model.validation_score_) == 0
         assert model.n_iter_ == 60
+    if hasattr(model, "_shift"):  # scores are those of quantiles that were not moved
+        model.forest_ = move_scores(model.forest_, -np.array(model._shift))
     scorer = given if callable(given) else get_scorer(given) if given else None
     parts = [(model.train_score_, slice(100 * has_validation, None))]
     parts += [(model.validation_score_, slice(100))] * has_validation
@@ -158,6 +163,39 @@ def test_bad_scorers_are_refused(given):
     words = r"^scoring must be 'loss', None, a callable or a name .* lists, got "
     with pytest.raises(ValueError, match=words + re.escape(repr(given))):
         make("numbers", scoring=given).fit(*make_rows())
+
+
+@pytest.mark.parametrize("found", [None, "high", 1j, np.ones(2)])
+def test_scores_must_be_numbers(found):
+    with pytest.raises(TypeError, match=r"^scoring=<.* must return a number, got "):
+        make("numbers", scoring=lambda *_: found).fit(*make_rows())
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "words"),
+    [
+        ("numbers", "roc_auc", "LHBoostRegressor has none of the following attributes: "),
+        ("numbers", "accuracy", "continuous targets; name another scorer, or 'loss'"),
+        ("three classes", "recall", "Target is multiclass but average='binary'"),
+    ],
+)
+def test_scorers_for_other_models_are_named(name, given, words):
+    with pytest.raises(ValueError, match=f"^scoring='{given}' cannot score this model: .*{words}"):
+        make(name, scoring=given).fit(*make_rows(name))
+
+
+def test_scores_that_are_no_number_stop_a_fit():
+    X, y = make_rows("two classes")
+    model = make("two classes", scoring="roc_auc")
+    one = y == "b"
+    with pytest.warns(UndefinedMetricWarning), pytest.raises(ValueError, match="nan") as caught:
+        model.fit(X, y, X_val=X[one], y_val=y[one])
+    assert str(caught.value) == (
+        "scoring='roc_auc' is nan for the validation rows; choose another, or give validation "
+        "rows of which it is a number (for some scorers, of all classes)."
+    )
+    with pytest.raises(ValueError, match="is nan for the training rows; choose another"):
+        make("numbers", scoring=lambda *_: np.nan).fit(*make_rows())
 
 
 def test_models_with_scores_above_zero_are_saved(tmp_path):
@@ -214,6 +252,27 @@ def test_an_exception_between_rounds_leaves_the_model_as_it_was():
         failing.fit(X, y)
     after = dict(vars(model), scoring="loss")
     assert all(after[name] is before[name] for name in before)
+
+
+class Failing(Recorder):
+    """Fails when a fit ends."""
+
+    def on_fit_task_end(self, estimator, context, *, X, fitted_estimator):
+        """Fail at the end of the whole fit."""
+        if context.task_name == "fit":
+            raise ZeroDivisionError
+        return False
+
+
+@pytest.mark.parametrize("model", [make("numbers"), LHForestClassifier(2)])
+def test_a_callback_that_fails_at_the_end_leaves_the_model_as_it_was(model):
+    pytest.importorskip("sklearn.callback", reason="scikit-learn 1.9 has callbacks")
+    X, y = make_rows("numbers" if is_regressor(model) else "two classes")
+    model.fit(X, y)
+    before = dict(vars(model.set_callbacks(Failing())))
+    with pytest.raises(ZeroDivisionError):
+        model.fit(X, y)
+    assert all(vars(model)[name] is before[name] for name in before)
 
 
 def test_ctrl_c_ends_a_watched_fit():

@@ -5,5 +5,5 @@ whatever is a double is made of them by one stated formula. `docs/design/exact-e
 says the same in words, and why.
 
 Read it in this order: weights, columns, arithmetic, losses, constraints, splits, hyperplanes,
-trees, boosting; paper has the rules of the paper on the same grid.
+trees, boosting, forests; paper has the rules of the paper on the same grid.
 """

@@ -55,7 +55,7 @@ class Rows:
     """Rows of a table, of positive weight, and their targets."""
 
     X: np.ndarray  # [n_rows, n_columns], raw values
-    y: np.ndarray  # integers: on the grid of the target, or numbers of classes
+    y: np.ndarray  # integers: on the grid of the target, or indices of classes
     weight: np.ndarray | None = None  # in units; None: all one
     score: np.ndarray | None = None  # [n_rows, n_outputs] to begin with; None: the loss chooses
     held_out: np.ndarray | None = None  # which rows only say when to stop; None: none

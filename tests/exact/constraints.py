@@ -59,9 +59,9 @@ def compute_gain(left, right, whole, bounds, order):
     return np.where(order * steps[0] <= order * steps[1], gain, 0.0)
 
 
-def order_cuts(n_cuts, n_thresholds, trend):
+def order_cuts(cuts, n_thresholds, trend):
     """Return the order of each cut of a column: there is none after the last present bin."""
-    return np.where(np.arange(n_cuts) < n_thresholds, trend, 0)
+    return np.where(cuts < n_thresholds, trend, 0)
 
 
 def get_trend(plan, j):
@@ -122,6 +122,11 @@ def clip_values(tree, values, plan):
 def list_groups(plan, n_columns):
     """Return the groups of a plan and their numbers; without any, all columns are one."""
     return tuple(enumerate(plan.interaction_cst or (tuple(range(n_columns)),)))
+
+
+def list_columns(groups):
+    """Return the columns of some groups, ascending."""
+    return sorted({j for _, group in groups for j in group})
 
 
 def keep_groups(groups, split):

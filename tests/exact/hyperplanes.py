@@ -85,17 +85,9 @@ def center_column(j, z, v):
     return Term(j, center, shift, np.where(is_present, (z - center) >> shift, 0))
 
 
-def list_terms(table, rows, key, v, max_terms, groups):
-    """Return the columns that a node draws for its hyperplanes, in the order of their hashes.
-
-    They lie within one of the groups.
-    """
-    key = make_hyperplane_key(key)
-    numbers = [
-        (number, [j for j in group if not table.columns[j].n_codes]) for number, group in groups
-    ]
-    drawn = draw_columns(key, draw_group(key, numbers), max_terms)
-    terms = [center_column(j, table.z[rows, j], v) for j in drawn]
+def list_terms(table, rows, v, columns):
+    """Return those of some columns that have two values in a node, about their centers."""
+    terms = [center_column(j, table.z[rows, j], v) for j in columns]
     return [term for term in terms if term is not None]
 
 
@@ -222,17 +214,39 @@ def choose_hyperplane(table, rows, sums, direction, limits, is_small, least_scor
     return Split(net, hyperplane=replace(direction.hyperplane, cut=thresholds[cut]))
 
 
-def choose_oblique(table, rows, key, sums, limits, plan, groups, least_score):
-    """Return the best split by a hyperplane, the first of equal ones, None if there is none.
+def count_affordable(sums, plan):
+    """Return how many columns the hyperplanes of a node may use for the weight of its rows."""
+    return math.floor(float(sums.weight) / (ROWS_PER_TERM * float(plan.unit_weight)))
 
-    A node is small by the weighted number of its rows: a row of weight w counts like w copies.
+
+def keep_numbers(table, groups):
+    """Return the columns of numbers of each group."""
+    return [
+        (number, [j for j in group if not table.columns[j].n_codes]) for number, group in groups
+    ]
+
+
+def draw_oblique_columns(table, key, sums, plan, groups):
+    """Return the columns that a node draws for its hyperplanes, in the order of their hashes.
+
+    They lie within one of the groups.
+    """
+    key = make_hyperplane_key(key)
+    group = draw_group(key, keep_numbers(table, groups))
+    return draw_columns(key, group, min(plan.max_terms, count_affordable(sums, plan)))
+
+
+def choose_oblique(table, rows, sums, limits, plan, columns, least_score):
+    """Return the best split by a hyperplane over some columns, or over parts of them, or None.
+
+    The first of equal ones is the best. A node is small by the weighted number of its rows: a
+    row of weight w counts like w copies.
     """
     v, best = table.weight[rows] >> plan.weight_shift, None
     if plan.n_hyperplanes == 0 or int(v.sum()) == 0:
         return None
     is_small = sums.weight <= SMALL_NODE * plan.unit_weight
-    affordable = math.floor(float(sums.weight) / (ROWS_PER_TERM * float(plan.unit_weight)))
-    terms = list_terms(table, rows, key, v, min(plan.max_terms, affordable), groups)
+    terms = list_terms(table, rows, v, columns)
     for part in list_parts(terms, plan.n_hyperplanes):
         direction = compute_direction(part, v, table.g[rows], table.columns, plan)
         if direction is None:

@@ -2,7 +2,7 @@
 
 Scores are integers, one column per output. Those of squared error lie on the grid of the
 target, as the targets do; those of log-loss are log-odds in units of 2**-24, and targets are
-numbers of classes.
+indices of classes.
 """
 
 import math

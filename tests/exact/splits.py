@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 
-from exact.arithmetic import draw_columns
 from exact.constraints import (
     Bounds,
     compute_gain,
@@ -136,23 +135,32 @@ def accumulate(by_code, order, start=None):
     return Sums(*parts)
 
 
-def choose_cut(table, rows, j, sums, limits, least_score, trend=0):
+def list_middles(weight):
+    """Return the bins in the middle between neighbours of those that have rows."""
+    present = np.flatnonzero(weight)
+    return (present[:-1] + present[1:]) // 2
+
+
+def choose_cut(table, rows, j, sums, limits, least_score, trend=0, *, is_amid=False):
     """Return the best cut of a column of numbers, None if there is none.
 
     Cuts between bins ascend, first with missing values on the right, then on the left. With
-    them on the right there is one more, after the last bin: "is missing".
+    them on the right there is one more, after the last bin: "is missing". Cuts are after all
+    bins, or, if ``is_amid``, one in the middle between neighbours that have rows.
     """
     code, missing = table.codes[rows, j], table.columns[j].missing_code
     by_code = sum_by_code(table, rows, code)
     has_missing, best = bool((code == missing).any()), None
+    between = list_middles(by_code.weight[:missing]) if is_amid else np.arange(missing - 1)
     for missing_left in (False, True) if has_missing else (False,):
-        n_cuts = missing if has_missing and not missing_left else missing - 1
-        left = accumulate(by_code, np.arange(n_cuts), missing if missing_left else None)
-        order = order_cuts(n_cuts, missing - 1, trend)
-        score = compute_split_score(left, sums, limits, order)
-        cut = choose_first_best(score, least_score)
-        if cut is not None:
-            best = Split(float(score[cut]), j, cut, missing_left)
+        has_last = has_missing and not missing_left
+        cuts = np.append(between, missing - 1) if has_last else between
+        left = accumulate(by_code, np.arange(missing), missing if missing_left else None)
+        left = Sums(left.g[cuts], left.h[cuts], left.weight[cuts])
+        score = compute_split_score(left, sums, limits, order_cuts(cuts, missing - 1, trend))
+        chosen = choose_first_best(score, least_score)
+        if chosen is not None:
+            best = Split(float(score[chosen]), j, int(cuts[chosen]), missing_left)
             least_score = best.score
     return best
 
@@ -183,20 +191,15 @@ def choose_categories(table, rows, j, sums, limits, least_score):
     return Split(net, j, codes=frozenset(codes))
 
 
-def choose_column(table, rows, key, sums, limits, plan, columns, least_score):
-    """Return the best split by one of some columns, the first of equal ones, or None.
-
-    With ``max_features``, those of smallest hash of the node's key take part.
-    """
+def choose_column(table, rows, sums, limits, plan, columns, least_score, *, is_amid=False):
+    """Return the best split by one of some columns, the first of equal ones, or None."""
     best = None
-    if plan.max_features:
-        columns = draw_columns(key, columns, plan.max_features)
-    for j in sorted(columns):
+    for j in columns:
         if table.columns[j].n_codes:
             split = choose_categories(table, rows, j, sums, limits, least_score)
         else:
             trend = get_trend(plan, j)
-            split = choose_cut(table, rows, j, sums, limits, least_score, trend)
+            split = choose_cut(table, rows, j, sums, limits, least_score, trend, is_amid=is_amid)
         if split is not None:
             best, least_score = split, split.score
     return best

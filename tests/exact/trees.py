@@ -5,10 +5,16 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from exact.arithmetic import make_child_key
+from exact.arithmetic import draw_columns, make_child_key
 from exact.columns import encode
-from exact.constraints import divide_bounds, keep_groups, list_groups, order_split
-from exact.hyperplanes import Hyperplane, choose_oblique
+from exact.constraints import (
+    divide_bounds,
+    keep_groups,
+    list_columns,
+    list_groups,
+    order_split,
+)
+from exact.hyperplanes import Hyperplane, choose_oblique, draw_oblique_columns
 from exact.splits import (
     Limits,
     Split,
@@ -47,7 +53,7 @@ class OpenNode:
     limits: Limits  # with its bounds
     groups: tuple[tuple[int, tuple[int, ...]], ...]  # numbered, whose columns it may use
     split: Split | None = None
-    rank: float = 0.0  # gain of its best split by a single column
+    rank: float = 0.0  # gain of its first split, before hyperplanes are tried
     is_tried: bool = False  # whether hyperplanes were tried
     left: int = -1
 
@@ -59,9 +65,11 @@ def choose_column_split(table, node, plan):
     """
     if node.depth >= plan.max_depth or plan.max_leaf_nodes < 2:
         return
-    columns = sorted({j for _, group in node.groups for j in group})
+    columns = list_columns(node.groups)
+    if plan.max_features:
+        columns = sorted(draw_columns(node.key, columns, plan.max_features))
     least_score = compute_least_score(node.sums, node.limits)
-    of_node = node.rows, node.key, node.sums, node.limits, plan
+    of_node = node.rows, node.sums, node.limits, plan
     node.split = choose_column(table, *of_node, columns, least_score)
     if node.split is None:
         try_hyperplanes(table, node, plan)
@@ -73,16 +81,17 @@ def try_hyperplanes(table, node, plan):
     """Replace the split of a node by a hyperplane of a larger score, if there is one."""
     has_split = node.split is not None
     least_score = node.split.score if has_split else compute_least_score(node.sums, node.limits)
-    of_node = node.rows, node.key, node.sums, node.limits, plan
-    found = choose_oblique(table, *of_node, node.groups, least_score)
+    columns = draw_oblique_columns(table, node.key, node.sums, plan, node.groups)
+    of_node = node.rows, node.sums, node.limits, plan
+    found = choose_oblique(table, *of_node, columns, least_score)
     node.split = found or node.split
     node.is_tried = True
 
 
-def open_node(table, rows, depth, key, limits, groups, plan):
-    """Return a node with its best split by a single column."""
+def open_node(table, rows, depth, key, limits, groups, plan, choose):
+    """Return a node with its first split."""
     node = OpenNode(rows, sum_rows(table, rows), depth, key, limits, groups)
-    choose_column_split(table, node, plan)
+    choose(table, node, plan)
     return node
 
 
@@ -107,14 +116,15 @@ def goes_left(split, table, rows):
     return np.where(is_missing, split.missing_left, code <= split.cut)
 
 
-def grow_tree(table, rows, limits, plan, key):
+def grow_tree(table, rows, limits, plan, key, choose=choose_column_split):
     """Grow a tree from some rows; its leaves have no values yet.
 
     Of the open nodes, that of the largest rank is split, the oldest of equal ones, until there
-    are enough leaves. Only then hyperplanes compete with its best single column.
+    are enough leaves. Only then hyperplanes compete with its best single column, unless
+    ``choose``, which sets the split of a new node and its rank, has tried them.
     """
     groups = list_groups(plan, len(table.columns))
-    nodes = [open_node(table, rows, 0, key, limits, groups, plan)]
+    nodes = [open_node(table, rows, 0, key, limits, groups, plan, choose)]
     for _ in range(plan.max_leaf_nodes - 1):
         frontier = [k for k, node in enumerate(nodes) if node.split and node.left < 0]
         if not frontier:
@@ -128,7 +138,8 @@ def grow_tree(table, rows, limits, plan, key):
         of_children = divide_limits(table, node, is_left, plan)
         for is_right, side in enumerate((is_left, ~is_left)):
             key, own = make_child_key(node.key, is_right), of_children[is_right]
-            nodes.append(open_node(table, node.rows[side], node.depth + 1, key, own, groups, plan))
+            of_child = node.rows[side], node.depth + 1, key, own, groups
+            nodes.append(open_node(table, *of_child, plan, choose))
     return number_nodes(nodes, table.columns)
 
 

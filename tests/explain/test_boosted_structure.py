@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from boosted import CLASSIFIERS, COLORS, NAMES, fit_boosted, get_scores
+from boosted import CLASSIFIERS, COLORS, FORESTS, NAMES, fit_boosted, get_scores
 from lhtree import LHBoostClassifier, LHBoostRegressor
 from lhtree.explain import class_importances, interactions, rules, split_table
 from lhtree.explain.boosted_splits import shorten_hyperplanes
@@ -40,13 +40,15 @@ def test_rules_are_the_model(name):
     listed = rules(model)
     n_fulfilled = np.zeros((len(X), len(model.forest_)), dtype=int)
     score = np.zeros((len(X), model.forest_.n_outputs))
-    score += [value for _, value in listed.start]
+    score += [value for _, value in listed.start] or 0  # a forest starts from nothing
     for rule in listed:
         fulfils = np.all([holds(each, X) for each in rule.conditions], axis=0)
         n_fulfilled[:, rule.tree] += fulfils
         score[fulfils] += rule.value
     assert len(listed) == model.get_n_leaves()
     assert_array_equal(n_fulfilled, 1)
+    if name in FORESTS:
+        score /= len(model.forest_)
     assert_allclose(score, get_scores(model, X), atol=1e-9)
 
 
@@ -133,7 +135,8 @@ def test_the_table_of_splits_is_the_model(name):
         assert row["fraction"] == tree.fraction[row["node"]]
     labels = getattr(model, "classes_", range(ensemble.n_outputs))
     names = ["value"] if ensemble.n_outputs == 1 else [f"value_{k}" for k in labels]
-    expected = np.concatenate([tree.value[tree.left >= 0] for tree in ensemble])
+    values = [tree.prediction if name in FORESTS else tree.value for tree in ensemble]
+    expected = np.concatenate(values)[ensemble.left >= 0]
     assert_array_equal(table[names].to_numpy(), expected)
 
 

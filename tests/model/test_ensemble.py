@@ -11,7 +11,8 @@ from numpy.testing import assert_array_equal
 
 from lhtree import LHBoostClassifier, LHBoostRegressor
 from lhtree.model import ensemble_packing
-from lhtree.model.ensemble import Ensemble, GridColumns
+from lhtree.model.ensemble import Ensemble
+from lhtree.model.grid_columns import GridColumns
 
 ROUNDS = {"early_stopping": False, "categorical_features": [3], "random_state": 0}
 

@@ -52,6 +52,20 @@ def test_residuals_of_held_out_rows_take_no_bits_of_the_others():
     assert_same_trees(found["trees"], boost_by_reference(case).trees)
 
 
+def test_categories_have_no_trend_after_a_column_that_has_one():
+    rng = np.random.default_rng(0)
+    code = rng.integers(0, 4, 200)
+    X = np.column_stack([rng.normal(size=200), code]).astype(np.float64)
+    for trend in (-1, 1):
+        plan = boosting.Plan(n_rounds=2, min_weight=0, monotonic_cst=(trend, 0))
+        table = X, np.array([0, 4], dtype=np.int32), None
+        case = make_case(table, ("squared_error", 1), plan, 0)
+        case = replace(case, y=(code << 20).astype(np.int32))
+        _, found = boost(case)
+        assert (found["trees"]["column"] == 1).any()
+        assert_same_trees(found["trees"], boost_by_reference(case).trees)
+
+
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_no_tree_separates_all_classes_from_none(n_classes):
     X = np.random.default_rng(0).normal(size=(60, 2))

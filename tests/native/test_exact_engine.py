@@ -14,7 +14,7 @@ from exact import arithmetic, boosting
 from exact.columns import encode, learn_columns
 from lhtree import _core
 from lhtree.model.ensemble import Ensemble
-from lhtree.training.boosting import Rows, encode_rows, learn_rows
+from lhtree.training.boosting_rows import Rows, encode_rows, learn_rows
 
 COLUMNS = {
     "real": lambda rng, n: rng.normal(size=n),
@@ -30,6 +30,7 @@ COLUMNS = {
     "categories": lambda rng, n: np.minimum(rng.geometric(0.3, n) - 1, 11),
 }
 N_CODES = 12  # of a column of categories; some may not occur
+seeds = st.integers(0, 2**32 - 1)
 
 
 def count_codes(kinds):
@@ -37,27 +38,36 @@ def count_codes(kinds):
     return np.array([N_CODES * (kind == "categories") for kind in kinds], dtype=np.int32)
 
 
-@st.composite
-def tables(draw):
-    """Tables of nasty columns, with gaps, duplicated rows and weights: X, n_codes, weight."""
-    n = draw(st.one_of(st.integers(1, 40), st.integers(300, 700)))
-    kinds = draw(st.lists(st.sampled_from(sorted(COLUMNS)), min_size=1, max_size=5))
-    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+GAPS = [0.0, 0.0, 0.1, 0.9]  # shares of missing values
+WEIGHTS = [
+    lambda rng, n: None,
+    lambda rng, n: rng.integers(1, 4, n),
+    lambda rng, n: 1 + np.floor(np.asarray(rng.exponential(2**16, n))).astype(np.int64),
+    lambda rng, n: rng.integers(1, 2**29, n),
+]
+
+
+def make_table(rng, n, kinds, gaps, weigh, *, is_doubled):
+    """Return a table of nasty columns, with gaps, and weights: X, n_codes, weight.
+
+    Each row may be there twice, with conflicting targets.
+    """
     X = np.column_stack([COLUMNS[kind](rng, n) for kind in kinds]).astype(np.float64)
-    X[rng.random(X.shape) < draw(st.sampled_from([0.0, 0.0, 0.1, 0.9]))] = np.nan
-    if draw(st.booleans()):
-        X = np.repeat(X, 2, axis=0)  # rows with conflicting targets
-    weight = draw(
-        st.sampled_from(
-            [
-                lambda n: None,
-                lambda n: rng.integers(1, 4, n),
-                lambda n: 1 + np.floor(np.asarray(rng.exponential(2**16, n))).astype(np.int64),
-                lambda n: rng.integers(1, 2**29, n),
-            ]
-        )
-    )(len(X))
-    return X, count_codes(kinds), weight
+    X[rng.random(X.shape) < gaps] = np.nan
+    if is_doubled:
+        X = np.repeat(X, 2, axis=0)
+    return X, count_codes(kinds), weigh(rng, len(X))
+
+
+tables = st.builds(
+    make_table,
+    seeds.map(np.random.default_rng),
+    st.one_of(st.integers(1, 40), st.integers(300, 700)),
+    st.lists(st.sampled_from(sorted(COLUMNS)), min_size=1, max_size=5),
+    st.sampled_from(GAPS),
+    st.sampled_from(WEIGHTS),
+    is_doubled=st.booleans(),
+)
 
 
 def hold_out(n, share, seed):
@@ -76,11 +86,10 @@ def learn(X, n_codes, weight, held_out=None, n_threads=1, max_bins=255):
     return learn_rows(X, weight, held_out, n_codes, **options)
 
 
-seeds = st.integers(0, 2**32 - 1)
 shares = st.sampled_from([0.0, 0.2, 0.8])  # of rows held out
 
 
-@given(table=tables(), share=shares, seed=seeds, max_bins=st.sampled_from([255, 254, 40, 5, 3, 2]))
+@given(table=tables, share=shares, seed=seeds, max_bins=st.sampled_from([255, 254, 40, 5, 3, 2]))
 def test_columns_are_those_of_the_reference(table, share, seed, max_bins):
     X, n_codes, weight = table
     held_out = hold_out(len(X), share, seed)
@@ -102,7 +111,7 @@ def test_columns_are_those_of_the_reference(table, share, seed, max_bins):
             assert (found.fill[j], found.has_gaps[j]) == (column.fill, column.has_gaps)
 
 
-@given(table=tables(), share=shares, seed=seeds)
+@given(table=tables, share=shares, seed=seeds)
 def test_threads_and_float32_change_no_column(table, share, seed):
     X, n_codes, weight = table
     held_out = hold_out(len(X), share, seed)
@@ -251,7 +260,7 @@ def make_case(table, loss, plan, seed, share=0.0, n_validation=0, *, is_constrai
 
 
 losses = st.sampled_from(LOSSES)
-of_cases = tables(), losses, plans, seeds, shares, st.sampled_from([0, 0, 7, 20])
+of_cases = tables, losses, plans, seeds, shares, st.sampled_from([0, 0, 7, 20])
 cases = st.builds(make_case, *of_cases, is_constrained=st.booleans())
 constrained_cases = st.builds(make_case, *of_cases, is_constrained=st.just(True))
 
@@ -264,7 +273,7 @@ def deepen(plan):
 
 deep_cases = st.builds(
     make_case,
-    tables(),
+    tables,
     st.sampled_from([each for each in LOSSES if each[1] == 1]),
     plans.map(deepen),
     seeds,
@@ -394,8 +403,9 @@ def test_bends_gaps_and_overlapping_groups_are_those_of_the_reference(seed):
     y = np.maximum(1, 2**16 * (bend + slope + 19 + 3 * is_missing * rng.choice([-1, 1])))
     case = replace(case, y=y.astype(np.int32), score=np.zeros_like(case.score))
     assert_same_trees(boost(case)[1]["trees"], boost_by_reference(case).trees)
-    check_trends(case, seed)
-    check_paths(case)
+    columns, found = boost(case)
+    check_trends(make_ensemble(columns, found, case), case, seed)
+    check_paths(found["trees"], case)
 
 
 @pytest.mark.parametrize("n", range(2, 40))
@@ -427,13 +437,18 @@ def check_walk(columns, found, case):
     """Demand that training rows take the same path in a prediction."""
     ensemble = make_ensemble(columns, found, case)
     score = np.concatenate([found["score"], found["validation_score"]])
-    assert_array_equal(ensemble.sum_values(case.X) + case.score, score)
+    check_sums(ensemble, case.X, score - case.score)
 
 
-def check_trends(case, seed):
+def check_sums(ensemble, X, expected):
+    """Demand sums of leaves, also of few rows: these are not walked as a block."""
+    assert_array_equal(ensemble.sum_values(X), expected)
+    few = [ensemble.sum_values(X[first : first + 16]) for first in range(0, min(len(X), 96), 16)]
+    assert_array_equal(np.concatenate(few), expected[:96])
+
+
+def check_trends(ensemble, case, seed):
     """Demand that scores of rows with another value in one column are in order."""
-    columns, found = boost(case)
-    ensemble = make_ensemble(columns, found, case)
     rng = np.random.default_rng(seed)
     for j in np.flatnonzero(case.plan.monotonic_cst).tolist():
         X = case.X[rng.integers(0, len(case.X), 200)]
@@ -448,7 +463,8 @@ def check_trends(case, seed):
 @settings(max_examples=200)
 @given(case=deep_cases, seed=seeds)
 def test_scores_never_fall_where_they_must_rise(case, seed):
-    check_trends(case, seed)
+    columns, found = boost(case)
+    check_trends(make_ensemble(columns, found, case), case, seed)
 
 
 def list_paths(trees):
@@ -468,16 +484,15 @@ def list_paths(trees):
         yield from above.values()
 
 
-def check_paths(case):
+def check_paths(trees, case):
     """Demand that the columns of each path are in one group."""
     groups = [set(each) for each in case.plan.interaction_cst or [range(len(case.n_codes))]]
-    paths = list(list_paths(boost(case)[1]["trees"]))
-    assert all(any(path <= group for group in groups) for path in paths)
+    assert all(any(path <= group for group in groups) for path in list_paths(trees))
 
 
 @given(case=constrained_cases)
 def test_columns_of_a_path_are_in_one_group(case):
-    check_paths(case)
+    check_paths(boost(case)[1]["trees"], case)
 
 
 @given(case=cases, n_validation=st.integers(0, 20), tolerance=st.sampled_from([0.0, 1e3, 1e7]))
@@ -517,7 +532,7 @@ def test_grid_values_made_of_raw_rows_are_like_stored_ones(case, order, n_thread
     assert_same_result(boost(single)[1], floats)
 
 
-@given(table=tables(), share=shares, seed=seeds)
+@given(table=tables, share=shares, seed=seeds)
 def test_tables_by_columns_are_like_those_by_rows(table, share, seed):
     X, n_codes, weight = table
     held_out = hold_out(len(X), share, seed)
@@ -616,7 +631,7 @@ def test_packed_sums_of_large_tables_are_those_of_weighted_rows(loss):
 
 
 @given(
-    table=tables(), loss=losses, plan=plans, seed=seeds, share=shares, is_constrained=st.booleans()
+    table=tables, loss=losses, plan=plans, seed=seeds, share=shares, is_constrained=st.booleans()
 )
 def test_weights_are_copies(table, loss, plan, seed, share, is_constrained):
     X, n_codes, _ = table

@@ -6,10 +6,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from exact import boosting
+from exact import boosting, forests
 from lhtree import _core
-from lhtree.model.ensemble import GridColumns
-from lhtree.training.boosting import Rows
+from lhtree.model.grid_columns import GridColumns
+from lhtree.training.boosting_rows import Rows
 from native.test_exact_engine import boost, learn, make_case
 
 
@@ -49,7 +49,7 @@ def test_the_core_refuses_classes_without_a_score(y):
     columns, rows = make_small_case(3)
     changed = replace(rows, y=np.array([0, y, 2], dtype=np.int32))
     for parts in ((rows, changed), (changed, rows)):
-        with pytest.raises(ValueError, match="y must have numbers of classes"):
+        with pytest.raises(ValueError, match="y must have indices of classes"):
             _core.boost(columns, *parts, "log_loss", boosting.Plan(min_weight=0), 1)
 
 
@@ -102,3 +102,39 @@ def test_the_core_refuses_unknown_losses_columns_and_outputs():
     broken = GridColumns(**(vars(columns) | {"power": np.array([4000], dtype=np.int16)}))
     with pytest.raises(ValueError, match="the power of a grid is out of range"):
         _core.boost(broken, rows, rows, "log_loss", plan, 1)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"n_draws": 0}, "n_draws is out of range"),
+        ({"n_draws": 4}, "n_draws is out of range"),
+        ({"n_estimators": -1}, "n_estimators is out of range"),
+        ({"first_estimator": -1}, "n_estimators is out of range"),
+        ({"max_features": -1}, "max_features must be at least 0"),
+        ({"max_leaf_nodes": -1}, "max_leaf_nodes must be at least 0"),
+        ({"unit_weight": 0.0}, "unit_weight must be above 0"),
+        ({"monotonic_cst": (1, 1)}, "monotonic_cst must have one entry per column"),
+        ({"interaction_cst": ((1,),)}, "a group of interaction_cst must have columns"),
+    ],
+)
+def test_the_core_refuses_plans_of_forests_that_do_not_fit(changes, message):
+    columns, rows = make_small_case()
+    plan = replace(forests.Plan(n_draws=3), **changes)
+    with pytest.raises(ValueError, match=message):
+        _core.grow_averaged(columns, rows, plan, 1, None)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"held_out": np.zeros(3, dtype=np.uint8)},
+        {"score": np.zeros((3, 2), dtype=np.int64)},
+        {"weight": np.zeros(3, dtype=np.int64)},
+        {"y": np.zeros(2, dtype=np.int32)},
+    ],
+)
+def test_the_core_refuses_rows_of_forests_that_do_not_fit(changes):
+    columns, rows = make_small_case()
+    with pytest.raises(ValueError, match=r"rows with one score|one entry per row|be positive"):
+        _core.grow_averaged(columns, replace(rows, **changes), forests.Plan(n_draws=3), 1, None)

@@ -183,7 +183,7 @@ def test_the_page_says_which_rounds_the_model_has(noisy, tmp_path):
     page = write_report(model, *noisy, tmp_path / "r.html").read_text("utf-8")
     assert "<p>The score (roc_auc) of the training and of the validation rows" in page
     assert f"each of {n_rounds} rounds: higher is better. The model keeps {best} of them." in page
-    assert f"training: {model.train_score_[-1]:.3g}" in page
+    assert f"training: {model.train_score_[-1]:.4g}" in page
 
 
 def test_a_report_of_a_boosted_model_is_small_and_written_the_same_again(tmp_path):

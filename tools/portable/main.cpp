@@ -6,6 +6,8 @@
 
 #include "base/columns.hpp"
 #include "grow/boosting.hpp"
+#include "grow/means.hpp"
+#include "grow/quantiles.hpp"
 #include "grow/softmax.hpp"
 
 namespace {
@@ -28,8 +30,12 @@ class Digest {
   std::uint64_t state_ = 0xCBF29CE484222325;
 };
 
+/// What `boost` does with a number from -2 to 2 to make it a target.
+enum class Target { number, count, label };
+
 template <class Loss>
-std::uint64_t boost(const Loss& loss, std::int64_t n_classes, std::uint64_t seed, bool has_gaps) {
+std::uint64_t boost(const Loss& loss, Target kind, std::int64_t n_outputs, std::uint64_t seed,
+                    bool has_gaps) {
   constexpr std::int64_t n = 3000, d = 8;
   const auto draw = [&](std::int64_t k) {
     return static_cast<double>(hash64(seed, static_cast<std::uint64_t>(k)) >> 11) * 0x1p-52 - 1.0;
@@ -40,14 +46,15 @@ std::uint64_t boost(const Loss& loss, std::int64_t n_classes, std::uint64_t seed
                ? std::numeric_limits<double>::quiet_NaN()
                : draw(k);
   std::vector<std::int32_t> y(n);
-  const std::int64_t n_outputs = n_classes > 2 ? n_classes : 1;
-  std::vector<std::int64_t> score(n * n_outputs, 0);
+  std::vector<std::int64_t> score(n * n_outputs, kind == Target::count ? 15 << 24 : 0);
   for (std::int64_t i = 0; i < n; ++i) {
     const double target = draw(i * d) * draw(i * d + 1) + draw(i * d + 2);
-    y[i] = static_cast<std::int32_t>(target * (1 << 24));
-    if (n_classes == 2) y[i] = target > 0.0;
-    if (n_classes > 2)
-      y[i] = static_cast<std::int32_t>((target + 2.0) * 0.25 * n_classes) % n_classes;
+    if (kind == Target::number) y[i] = static_cast<std::int32_t>(target * (1 << 24));
+    if (kind == Target::count) y[i] = static_cast<std::int32_t>((target + 2.0) * (1 << 22)) + 1;
+    if (kind == Target::label)
+      y[i] = n_outputs == 1
+                 ? target > 0.0
+                 : static_cast<std::int32_t>((target + 2.0) * 0.25 * n_outputs) % n_outputs;
   }
   std::vector<base::Column> columns(d);
   const Poll poll = [](std::int64_t) {};
@@ -68,8 +75,8 @@ std::uint64_t boost(const Loss& loss, std::int64_t n_classes, std::uint64_t seed
   plan.subsample = 0.8;
   plan.l2_regularization = 1.0;
   plan.hyperplanes = {3, 5, 0.3, 0, 1.0};
-  base::Team team(2);
   const StopFlag stop{false};
+  base::Team team(2, stop);
   const grow::Rows rows{n, n_outputs, y.data(), nullptr, held_out.data(), score.data()};
   const grow::Rows others{0, n_outputs};
   grow::Booster<Loss, stats::PackedRow, base::DenseTable> booster(loss, columns, table, rows, none,
@@ -91,9 +98,13 @@ std::uint64_t boost(const Loss& loss, std::int64_t n_classes, std::uint64_t seed
 int main() {
   for (std::uint64_t seed = 0; seed < 4; ++seed) {
     const bool has_gaps = seed % 2 == 1;
-    const std::uint64_t digest[] = {boost(grow::SquaredLoss{}, 0, seed, has_gaps),
-                                    boost(grow::LogisticLoss{}, 2, seed, has_gaps),
-                                    boost(grow::SoftmaxLoss(5), 5, seed, has_gaps)};
+    const std::uint64_t digest[] = {
+        boost(grow::SquaredLoss{}, Target::number, 1, seed, has_gaps),
+        boost(grow::LogisticLoss{}, Target::label, 1, seed, has_gaps),
+        boost(grow::SoftmaxLoss(5), Target::label, 5, seed, has_gaps),
+        boost(grow::PoissonLoss{}, Target::count, 1, seed, has_gaps),
+        boost(grow::GammaLoss{}, Target::count, 1, seed, has_gaps),
+        boost(grow::QuantileLoss({0.1, 0.5, 0.9}), Target::number, 3, seed, has_gaps)};
     for (const std::uint64_t each : digest)
       std::printf("%016llx ", static_cast<unsigned long long>(each));
     std::printf("\n");

@@ -38,7 +38,7 @@ if command -v clang++ > /dev/null; then
 fi
 emulator=$(command -v qemu-aarch64 || command -v qemu-aarch64-static || true)
 if [[ -n "$emulator" ]] && command -v aarch64-linux-gnu-g++ > /dev/null; then
-  compile aarch64-linux-gnu-g++ arm -static
+  compile aarch64-linux-gnu-g++ arm -static -Wno-psabi  # a note on GCC before 10.1
   check "aarch64 under emulation" "$("$emulator" "$folder/arm")"
 else
   echo "aarch64: skipped, there is no compiler or no emulator"

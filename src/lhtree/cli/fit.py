@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -15,7 +16,13 @@ from sklearn.base import clone, is_classifier
 from sklearn.model_selection import KFold, StratifiedKFold
 
 import lhtree
-from lhtree import LHBoostClassifier, LHBoostRegressor, LHForestClassifier, LHTClassifier
+from lhtree import (
+    LHBoostClassifier,
+    LHBoostRegressor,
+    LHForestClassifier,
+    LHForestRegressor,
+    LHTClassifier,
+)
 from lhtree.cli.models import (
     check_rows,
     check_target,
@@ -116,20 +123,20 @@ def fit(
 
     Column types are inferred and shown: numbers stay numbers, text becomes categories,
     empty cells are missing values. LIBSVM files contain the targets, so omit --target.
-    Boosted models predict numbers where the target has fractions or more than 30 different
-    numbers; all others predict classes.
+    Forests and boosted models predict numbers where the target has fractions or more than 30
+    different numbers; a single tree per class predicts classes.
     """
     keep_inputs(output, data, test)
     if output is None and test is None and cv is None:
         raise typer.BadParameter("give -o to save the model, or --test or --cv to score it.")
     if output is not None and not output.absolute().parent.is_dir():
         raise typer.BadParameter(f"the folder of {output} does not exist; make it first.")
-    if model != Kind.boost and task == Task.regress:
+    if model == Kind.tree and task == Task.regress:
         raise typer.BadParameter(
-            f"--task regress needs --model boost: a {model} predicts classes only."
+            "--task regress needs --model forest or boost: a tree predicts classes only."
         )
     # Bad settings are refused before the table is read, which may decide on the task.
-    tasks = [task] if task else list(Task) if model == Kind.boost else [Task.classify]
+    tasks = [task] if task else [Task.classify] if model == Kind.tree else list(Task)
     parameters = read_settings(settings or [], [make_model(model, each) for each in tasks])
     source = Source.parse(data, data_format, zero_based=zero_based)
     test_source = None if test is None else open_test(test, zero_based)
@@ -166,9 +173,13 @@ def fit(
 
 def make_model(kind: Kind, task: Task) -> Any:
     """Return an unfitted model of a kind."""
-    if kind == Kind.boost:
-        return LHBoostClassifier() if task == Task.classify else LHBoostRegressor()
-    return LHForestClassifier() if kind == Kind.forest else LHTClassifier()
+    if kind == Kind.tree:
+        return LHTClassifier()
+    classifier, regressor = {
+        Kind.forest: (LHForestClassifier, LHForestRegressor),
+        Kind.boost: (LHBoostClassifier, LHBoostRegressor),
+    }[kind]
+    return classifier() if task == Task.classify else regressor()
 
 
 def read_settings(settings: list[str], models: list[Any]) -> dict[str, Any]:
@@ -191,7 +202,7 @@ def read_settings(settings: list[str], models: list[Any]) -> dict[str, Any]:
 
 def choose_task(kind: Kind, y: Any) -> Task:
     """Return what to predict: numbers if the model can, and the target has many of them."""
-    if kind != Kind.boost or y.dtype.kind not in "iuf":
+    if kind == Kind.tree or y.dtype.kind not in "iuf":
         return Task.classify
     is_number = (y != np.floor(y)).any() or len(np.unique(y)) > MOST_NUMBERS
     return Task.regress if is_number else Task.classify
@@ -233,7 +244,7 @@ def check_classes(source: Source, target: str | None, y: Any, n_folds: int | Non
     if y.dtype.kind == "f" and (y != np.floor(y)).any():
         raise TableError(
             f"{source} has numbers with fractions in its {name}, which are not classes; predict "
-            "the numbers with --model boost, or name a column of class labels."
+            "the numbers with --model forest or boost, or name a column of class labels."
         )
     n_least = int(np.unique(y, return_counts=True)[1].min())
     if n_folds is not None and n_folds > n_least:
@@ -292,6 +303,8 @@ def cross_validate(model: Any, X: Any, y: Any, weight: Any, n_folds: int) -> dic
             fold = clone(model).fit(take_rows(X, train), y[train], fold_weight)
             scores.append(score(fold, take_rows(X, test), y[test]))
             progress.advance(progress.task_ids[0])
+    if "quantiles" in scores[0]:
+        return {"folds": n_folds, "quantiles": average_quantiles(scores)}
     if not is_classifier(model):
         means = {name: float(np.mean([fold[name] for fold in scores])) for name in NUMBER_SCORES}
         return {"folds": n_folds, **means, "r2_std": float(np.std([f["r2"] for f in scores]))}
@@ -305,6 +318,15 @@ def cross_validate(model: Any, X: Any, y: Any, weight: Any, n_folds: int) -> dic
     }
 
 
+def average_quantiles(scores: list[dict[str, Any]]) -> list[dict[str, float]]:
+    """Return the means over the folds of what each quantile has."""
+    by_level = zip(*(fold["quantiles"] for fold in scores), strict=True)
+    return [
+        {name: float(np.mean([fold[name] for fold in folds])) for name in folds[0]}
+        for folds in by_level
+    ]
+
+
 def print_scores(model: Any, result: dict[str, Any], console: Console) -> None:
     """Print the size of the model and its scores."""
     console.print(
@@ -312,22 +334,29 @@ def print_scores(model: Any, result: dict[str, Any], console: Console) -> None:
         f"{count(model.get_n_leaves(), 'leaf', 'leaves')}, depth {model.get_depth()}",
         markup=False,
     )
-    if "cv" in result:
-        cv = result["cv"]
-        quality = f"over {cv['folds']} folds: "
-        if is_classifier(model):
-            quality = f"accuracy {quality}{cv['accuracy']:.4f} ± {cv['accuracy_std']:.4f}"
-        else:
-            quality += f"{describe_numbers(cv)} (R2 ± {cv['r2_std']:.4f})"
-        console.print(quality)
-    if "test" in result:
-        test = result["test"]
-        if is_classifier(model):
-            console.print(f"accuracy on the test table: {test['accuracy']:.4f}")
-        else:
-            console.print(f"on the test table: {describe_numbers(test)}")
+    for name in ("cv", "test"):
+        if name in result:
+            rows = f"over {result[name]['folds']} folds" if name == "cv" else "on the test table"
+            for line in describe_scores(result[name], rows):
+                console.print(line)
     if "model" in result:
         console.print(f"saved to {result['model']}", markup=False)
+
+
+def describe_scores(scores: dict[str, Any], rows: str) -> Iterator[str]:
+    """Yield lines about the scores of some rows."""
+    if "accuracy" in scores:
+        deviation = f" ± {scores['accuracy_std']:.4f}" if "accuracy_std" in scores else ""
+        yield f"accuracy {rows}: {scores['accuracy']:.4f}{deviation}"
+    elif "quantiles" in scores:
+        for each in scores["quantiles"]:
+            yield (
+                f"{rows}, quantile {each['level']:g}: pinball loss {each['pinball_loss']:.4g}, "
+                f"{each['coverage']:.1%} of the rows are at most as large"
+            )
+    else:
+        deviation = f" (R2 ± {scores['r2_std']:.4f})" if "r2_std" in scores else ""
+        yield f"{rows}: {describe_numbers(scores)}{deviation}"
 
 
 def describe_numbers(scores: dict[str, Any]) -> str:

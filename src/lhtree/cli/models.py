@@ -17,6 +17,7 @@ from sklearn.metrics import (
     balanced_accuracy_score,
     log_loss,
     mean_absolute_error,
+    mean_pinball_loss,
     mean_squared_error,
     r2_score,
 )
@@ -34,6 +35,7 @@ from lhtree.cli.tables import (
     read_frame,
     read_libsvm,
 )
+from lhtree.model.link import is_exact, read_link
 
 ModelFile = Annotated[
     Path, typer.Argument(metavar="MODEL", help="Model file of lhtree fit or lhtree.save.")
@@ -200,7 +202,10 @@ def match_labels(model: Any, y: Any) -> Any:
 def score(model: Any, X: Any, y: Any) -> dict[str, Any]:
     """Return how well a model predicts the labels, or the numbers, of rows."""
     if not is_classifier(model):
-        return _score_numbers(model.predict(X), y)
+        levels = list_levels(model)
+        return (
+            _score_levels(model, levels, X, y) if levels else _score_numbers(model.predict(X), y)
+        )
     y_encoded, classes = encode_labels(model, y), np.arange(len(model.classes_))
     predicted = encode_labels(model, model.predict(X))
     is_known = bool((y_encoded >= 0).all())
@@ -216,9 +221,26 @@ def score(model: Any, X: Any, y: Any) -> dict[str, Any]:
     }
 
 
+def list_levels(model: Any) -> tuple[float, ...]:
+    """Return the levels of a model of several quantiles, each of which has a column."""
+    return read_link(model).levels if is_exact(model) else ()
+
+
+def _score_levels(model: Any, levels: tuple[float, ...], X: Any, y: Any) -> dict[str, Any]:
+    """Return the loss of each quantile, and the share of rows that are not above it."""
+    columns = zip(levels, model.predict(X).T, strict=True)
+    quantiles = [
+        {
+            "level": level,
+            "pinball_loss": float(mean_pinball_loss(y, predicted, alpha=level)),
+            "coverage": float(np.mean(y <= predicted)),
+        }
+        for level, predicted in columns
+    ]
+    return {"quantiles": quantiles, "n_rows": len(y)}
+
+
 def _score_numbers(predicted: Any, y: Any) -> dict[str, Any]:
-    if predicted.ndim > 1:  # several numbers: the one in the middle
-        predicted = predicted[:, predicted.shape[1] // 2]
     return {
         "r2": float(r2_score(y, predicted)) if len(y) > 1 else None,
         "rmse": float(np.sqrt(mean_squared_error(y, predicted))),

@@ -13,7 +13,7 @@ import pyarrow as pa
 import typer
 from sklearn.base import is_classifier
 
-from lhtree.cli.models import ModelFile, iterate_rows, load_model
+from lhtree.cli.models import ModelFile, iterate_rows, list_levels, load_model
 from lhtree.cli.overwrite import keep_inputs
 from lhtree.cli.screen import AsJson, Examples, print_json, show_progress
 from lhtree.cli.tables import (
@@ -26,7 +26,6 @@ from lhtree.cli.tables import (
     open_writer,
 )
 from lhtree.files import replacing
-from lhtree.model.link import is_boosted, read_link
 
 EXAMPLES = Examples(
     "lhtree predict wine.safetensors wine.csv",
@@ -91,11 +90,6 @@ def opened(output: Path | None) -> Iterator[BinaryIO]:
     else:
         with replacing(output) as file:
             yield file
-
-
-def list_levels(model: Any) -> tuple[float, ...]:
-    """Return the levels of a model of several quantiles, each of which has a column."""
-    return read_link(model).levels if is_boosted(model) else ()
 
 
 def make_schema(model: Any, proba: bool) -> pa.Schema:

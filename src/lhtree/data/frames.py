@@ -6,6 +6,7 @@ No library is imported here before X is a frame, narwhals neither.
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +28,19 @@ def is_frame(X: Any) -> bool:
     import narwhals.stable.v2 as nw
 
     return nw.dependencies.is_into_dataframe(X) or is_of(X, "pyarrow", "RecordBatch")
+
+
+def check_names(X: Any) -> None:
+    """Refuse frames of pandas and pyarrow in which two columns have one name."""
+    if is_of(X, "pandas", "DataFrame"):
+        names = [] if X.columns.is_unique else X.columns.tolist()
+    elif is_of(X, "pyarrow", "Table") or is_of(X, "pyarrow", "RecordBatch"):
+        names = X.schema.names
+    else:
+        return
+    twice = [name for name, count in Counter(names).items() if count > 1]
+    if twice:
+        raise ValueError(f"X has several columns with the name {twice[0]!r}; rename them.")
 
 
 def is_numeric(X: Any) -> bool:

@@ -20,7 +20,7 @@ from lhtree import _core
 from lhtree.arrays import Floats
 from lhtree.data import sparse
 from lhtree.data.columns import Columns, DefaultNames, learn_columns
-from lhtree.data.frames import is_frame, is_numeric, show_names
+from lhtree.data.frames import check_names, is_frame, is_numeric, show_names
 from lhtree.data.table import MOST_ROWS
 from lhtree.data.validation import (
     check_dates,
@@ -28,6 +28,7 @@ from lhtree.data.validation import (
     check_numbers,
     check_present,
     look_up_text,
+    read_labels,
     show_gaps,
 )
 from lhtree.data.weights import resolve_sample_weight
@@ -91,13 +92,16 @@ def read_training_rows(
     check_present("y", y)
     if y_numeric:
         check_dates("y", y)
-        check_numbers(y)
+        check_numbers("y", y)
+    else:
+        y = read_labels("y", y)
     new_encoding = encoding if learns_columns else None
     if _has_categories(estimator, X, new_encoding):
         table = _encode(estimator, X, new_encoding)
-        rows, labels = check_X_y(table, y, **options, y_numeric=y_numeric, estimator=estimator)
+        with _ignore_overflow():
+            rows, labels = check_X_y(table, y, **options, y_numeric=y_numeric, estimator=estimator)
     else:
-        with explained_text(X, is_training=learns_columns):
+        with explained_text(X, is_training=learns_columns), _ignore_overflow():
             rows, labels = validate_data(
                 estimator, X, y, **options, y_numeric=y_numeric, reset=learns_columns
             )
@@ -135,9 +139,11 @@ def read_rows(estimator: Any, X: Any) -> Any:
         return X
     X = _check_kind(X)
     if _has_categories(estimator, X, None):
-        rows = check_array(_encode(estimator, X, None), **OPTIONS, estimator=estimator)
+        table = _encode(estimator, X, None)
+        with _ignore_overflow():
+            rows = check_array(table, **OPTIONS, estimator=estimator)
     else:
-        with explained_text(X, is_training=False):
+        with explained_text(X, is_training=False), _ignore_overflow():
             rows = validate_data(estimator, X, **OPTIONS, reset=False)
     return estimator.columns_.keep(_finish_rows(rows))
 
@@ -150,12 +156,20 @@ def name_features(estimator: Any) -> Sequence[str]:
     return [str(name) for name in names]
 
 
+def _ignore_overflow() -> Any:
+    """Return a context without the warning of a sum of numbers near both ends of the range."""
+    return np.errstate(over="ignore", invalid="ignore")
+
+
 def _check_kind(X: Any) -> Any:
     """Refuse what cannot be a table in memory; return X with its gaps as missing values."""
     # Of the type: a frame has its columns as attributes.
+    if isinstance(X, str | bytes):
+        raise TypeError(f"X must be a table, got the text {X!r}; read that file first.")
     method = next((name for name in LOADERS if hasattr(type(X), name)), None)
     if method is not None and not is_frame(X):
         raise TypeError(f"X must be in memory, got a {type(X).__name__}; call its {method}().")
+    check_names(X)
     sparse.check_format(X)
     X = show_gaps(X)
     check_dates("X", X)

@@ -177,10 +177,16 @@ def move_columns(rows: csr_array, column: NDArray[Any], position: NDArray[Any]) 
     return csr_array((rows.data[is_kept], position[found[is_kept]], start), shape)
 
 
-def split_blocks(rows: csr_array) -> Iterator[tuple[slice, Floats]]:
-    """Yield the rows in dense blocks of bounded size."""
+def lies_by_rows(X: Any) -> bool:
+    """Return whether a table is an array whose rows are whole in memory."""
+    return isinstance(X, np.ndarray) and bool(X.flags.c_contiguous)
+
+
+def split_blocks(rows: Any) -> Iterator[tuple[slice, Floats]]:
+    """Yield the rows of a sparse table, or of an array by columns, in blocks by rows."""
     n_rows, n_columns = rows.shape
     size = max(1, MOST_NUMBERS // n_columns // BITS) * BITS
     for first in range(0, n_rows, size):
         part = slice(first, min(first + size, n_rows))
-        yield part, np.ascontiguousarray(rows[part].toarray())
+        block = rows[part]
+        yield part, np.ascontiguousarray(block.toarray() if issparse(block) else block)

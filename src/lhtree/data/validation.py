@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import datetime
+import math
 from collections.abc import Sequence
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -11,6 +13,7 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 
 from lhtree.data.frames import is_frame
+from lhtree.data.series import is_missing
 
 
 def show_gaps(X: Any) -> Any:
@@ -62,22 +65,76 @@ def check_dates(name: str, X: Any) -> None:
         )
 
 
-def check_numbers(y: Any) -> None:
-    """Refuse targets that are text where numbers are predicted; text of numbers may pass."""
-    try:
-        values = np.asarray(y)
-    except (TypeError, ValueError):  # not a list
-        return
-    for value in values.ravel() if values.dtype.kind in "OU" else ():
-        if not isinstance(value, str):
-            continue
-        try:
-            float(value)
-        except ValueError:
+def check_numbers(name: str, y: Any) -> None:
+    """Refuse targets that are no finite numbers; text of numbers may pass.
+
+    What NumPy reads as plain numbers is left to scikit-learn's checks.
+    """
+    values = _list_objects(y)
+    if np.iscomplexobj(values):
+        raise ValueError(f"{name} must be real numbers: Complex data not supported.")
+    for value in values:
+        if _is_gap(value):
             raise ValueError(
-                f"y must be numbers, got text such as {str(value)!r}; turn it into numbers, or "
-                "use a classifier for classes."
+                f"{name} must be finite numbers, got {value!r}; leave out rows without a target."
+            )
+        try:
+            number = float(value)
+        except OverflowError:
+            number = math.inf
+        except (TypeError, ValueError):
+            is_text = isinstance(value, str | bytes)
+            found = f"text such as {str(value)!r}" if is_text else f"{value!r}"
+            raise ValueError(
+                f"{name} must be numbers, got {found}; turn it into numbers, or use a classifier "
+                "for classes."
             ) from None
+        if not math.isfinite(number):
+            shown = repr(value) if isinstance(value, str | float) else "one too large for a float"
+            raise ValueError(
+                f"{name} must be finite numbers, got {shown}; leave out rows without a target."
+            )
+
+
+def read_labels(name: str, y: Any) -> Any:
+    """Return labels, integers among objects as integers; refuse gaps, and text beside numbers."""
+    values = _list_objects(y)
+    gaps = [value for value in values if _is_gap(value)]
+    if gaps:
+        raise ValueError(
+            f"{name} must have a label for every row, got {gaps[0]!r}; leave out those rows."
+        )
+    if len(values) == 0 or isinstance(y, list | tuple):  # NumPy makes text of numbers beside text
+        return y
+    text = [value for value in values if isinstance(value, str)]
+    if 0 < len(text) < len(values):
+        other = next(value for value in values if not isinstance(value, str))
+        raise ValueError(
+            f"{name} must have labels of one kind, got {text[0]!r} and {other!r}; turn all into "
+            "text, or all into numbers."
+        )
+    is_whole = all(isinstance(value, Integral | np.bool_) for value in values)
+    return np.array(list(values)).reshape(np.shape(y)) if is_whole else y
+
+
+def _list_objects(y: Any) -> Any:
+    """Return the values of a list or an array that are not plain numbers to NumPy: one by one."""
+    if y is None or issparse(y):
+        return ()
+    try:
+        array = np.asarray(y)
+    except (TypeError, ValueError):  # not a list
+        return ()
+    if array.dtype.kind == "c":
+        return array
+    if array.dtype.kind not in "OUS":
+        return ()
+    return y if isinstance(y, list | tuple) and array.ndim == 1 else array.ravel()
+
+
+def _is_gap(value: Any) -> bool:
+    """Whether a single value is missing; a list is none."""
+    return not isinstance(value, np.ndarray | list | tuple) and is_missing(value)
 
 
 def check_labels(y: NDArray[Any]) -> None:

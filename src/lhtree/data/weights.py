@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 
 from lhtree.arrays import Floats, Ints
 from lhtree.data.validation import check_dates, check_present
@@ -32,14 +33,7 @@ def resolve_sample_weight(
         return None
     check_present(name, sample_weight)
     check_dates(name, sample_weight)
-    weight = np.asarray(sample_weight)
-    if np.iscomplexobj(weight):
-        raise TypeError(f"{name} must be an array of real numbers, got complex ones.")
-    try:
-        with np.errstate(over="ignore"):  # too large becomes infinite, which is refused below
-            weight = weight.astype(np.float64)
-    except (TypeError, ValueError) as error:
-        raise TypeError(f"{name} must be an array of numbers: {error}.") from error
+    weight = to_numbers(name, sample_weight)
     if weight.ndim == 0:
         weight = np.full(n_rows, weight)
     if weight.shape != (n_rows,):
@@ -59,6 +53,23 @@ def resolve_sample_weight(
         mean = positive[0] if is_same else math.fsum(positive) / len(positive)
         weight = weight / mean
     return None if np.all(weight == 1) else weight
+
+
+def to_numbers(name: str, values: Any) -> Floats:
+    """Return numbers in an array-like as doubles, infinite ones where they are too large."""
+    if issparse(values):
+        raise TypeError(f"{name} must be a dense array of numbers, got a sparse one.")
+    array = np.asarray(values)
+    if np.iscomplexobj(array):
+        raise TypeError(f"{name} must be an array of real numbers, got complex ones.")
+    try:
+        with np.errstate(over="ignore"):
+            numbers: Floats = array.astype(np.float64)
+    except OverflowError:  # an integer of Python
+        raise ValueError(f"{name} must be finite, got a number too large for a float.") from None
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"{name} must be an array of numbers: {error}.") from error
+    return numbers
 
 
 def to_units(weight: Floats | None, name: str = "sample_weight") -> tuple[Ints | None, int]:

@@ -4,8 +4,15 @@
 resolves them for given data; `fit` runs the steps of a fit.
 """
 
+from lhtree.estimators.averaging import LHForestRegressor
 from lhtree.estimators.boosting import LHBoostClassifier, LHBoostRegressor
 from lhtree.estimators.forest import LHForestClassifier
 from lhtree.estimators.tree import LHTClassifier
 
-__all__ = ["LHBoostClassifier", "LHBoostRegressor", "LHForestClassifier", "LHTClassifier"]
+__all__ = [
+    "LHBoostClassifier",
+    "LHBoostRegressor",
+    "LHForestClassifier",
+    "LHForestRegressor",
+    "LHTClassifier",
+]

@@ -1,4 +1,4 @@
-"""What all estimators share: reading rows, and methods that look at the fitted trees."""
+"""What all estimators share: reading rows, and methods that read the fitted trees."""
 
 from __future__ import annotations
 

@@ -72,7 +72,7 @@ class TreeClassifier(ClassifierMixin, TreeEstimator):
             self._keep(fitted)
             if params.oob_score:
                 self._score_out_of_bag(backend, out_of_bag, params, len(y))
-        progress.end()
+            progress.end()
         return self
 
     @property

@@ -127,11 +127,11 @@ PARAMETERS = {
 
 BOOSTING_PARAMETERS = {
     "learning_rate": """float or "auto"
-    Factor on what each tree adds; "auto" rises from 0.05 in the first round to 0.15 in
-    the 200th: noisy tables stop in time, and clear ones need fewer rounds.""",
+    Factor on what each tree adds; "auto" rises from 0.05 in the first round to 0.3 in
+    the 168th: noisy tables stop in time, and clear ones need fewer rounds.""",
     "n_estimators": """int or "auto"
-    Largest number of rounds; each adds one tree. "auto" is 1000, with more than two classes
-    2000, and 100 if nothing says when to stop.""",
+    Largest number of rounds; each adds one tree. "auto" is 600, with more than two classes
+    1000, and 100 without early stopping.""",
     "subsample": """float
     Share of the rows that each round draws, without replacement, to grow its tree; below 1,
     the model depends on the order of the rows.""",
@@ -153,7 +153,7 @@ BOOSTING_PARAMETERS = {
     of the number of columns of numbers, at most 128.""",
     "max_features": """int, float, "sqrt", "log2" or None
     Number of columns that a node draws for its splits by single columns, or the share of
-    the columns; None looks at all.""",
+    the columns; None tries all.""",
     "max_bins": """int
     Largest number of bins of a column of numbers, from 2 to 255: a split by a single column
     lies between two of them. A missing value has a bin of its own.""",
@@ -177,8 +177,8 @@ BOOSTING_PARAMETERS = {
     "pairwise" each pair. The columns of a hyperplane are of one group. None: all may
     meet.""",
     "early_stopping": """bool or "auto"
-    Whether a part of the rows, or `X_val` of `fit`, says when to stop: after
-    `n_iter_no_change` rounds that did not lower its loss, the model goes back to the best
+    Whether to stop after `n_iter_no_change` rounds that did not lower the loss of validation
+    rows, which are `X_val` of `fit` or a part of the rows; the model goes back to the best
     round. "auto" does so for 100 rows or more, or with `X_val`.""",
     "refit": """bool or "auto"
     Whether a model that a part of the rows stopped is grown anew from all rows, with more
@@ -193,7 +193,7 @@ BOOSTING_PARAMETERS = {
     By how much a round must improve the validation loss or score to count for
     `n_iter_no_change`; the model goes back to the last round that counted.""",
     "scoring": """"loss", str, callable or None
-    What `train_score_` and `validation_score_` hold, and what says when to stop: "loss" for
+    What `train_score_` and `validation_score_` hold, and early stopping watches: "loss" for
     minus the loss, the name of a scorer of scikit-learn such as "roc_auc", a callable
     ``scorer(estimator, X, y)``, or None for the method `score`. Scorers see rows as the trees
     do, at most 10,000 of those to train on, and cost their time after every round.""",
@@ -203,6 +203,80 @@ BOOSTING_PARAMETERS = {
     "random_state": """int, RandomState instance or None
     Seed for drawing rows, columns and validation rows.""",
 }
+
+AVERAGING_PARAMETERS = {
+    "n_estimators": """int or None
+    Number of estimators, of one tree each. None: the size of the table decides: 100 while
+    rows times columns stay below 1.5 million, beyond that 150 million divided by that
+    product, but at least 15.""",
+    "axis_splits": """bool
+    Whether to try each column that a node draws (see `max_features`) as a split of its
+    own, as random forests do.""",
+    "n_hyperplanes": """int
+    Number of hyperplanes to try in each node: the first over all columns of numbers that it
+    draws, the second and third over one half of them each, then quarters, and so on. Every
+    other tree tries them, all trees with ``axis_splits=False``. The candidate that lowers the
+    squared error most splits the node, but each term of a hyperplane but one costs half of
+    what a split gains by chance.""",
+    "max_features": """float, int, "sqrt", "log2", "auto" or None
+    Columns to draw at each node, as in scikit-learn; columns that do not vary in the
+    node are skipped. "auto": half of the columns, or twice the square root of their number if
+    that is more; at most 128.""",
+    "min_samples_split": """int or float
+    Nodes with fewer rows, counted by weight, are leaves. A float is a fraction of the
+    training rows.""",
+    "min_samples_leaf": """int or float
+    Smallest number of rows on each side of a split, counted by weight; a float is a
+    fraction of the training rows.""",
+    "max_depth": """int
+    Maximum number of splits on a path; None for no limit.""",
+    "max_leaf_nodes": """int
+    Maximum number of leaves of each tree, which then grows best first: the split that lowers
+    the squared error most comes next. None for no limit.""",
+    "max_samples": """float or int
+    Rows that each estimator draws: a fraction or a number of the rows with positive weight;
+    None for all.""",
+    "shrinkage": """float or "auto"
+    How strongly to pull the values of small nodes towards those of the nodes above
+    them: a step from a parent of n rows to its child counts n / (n + shrinkage). 0
+    changes nothing. "auto": whichever of 0, 1, 3, 10, 30, 100 gives the out-of-bag
+    predictions the lowest squared error (0 if every row is drawn). A warm start keeps the
+    shrinkage of its first fit.""",
+    "oob_score": """bool or callable
+    Whether to score the forest on out-of-bag rows; a callable
+    ``metric(y_true, y_pred)`` replaces R2.""",
+    "warm_start": """bool
+    Whether the next `fit` keeps the estimators already grown and adds to them, on the same
+    rows. If `shrinkage` is a number, the forest is that of one long fit.""",
+    "random_state": """int, RandomState instance or None
+    Seed for drawing rows and columns.""",
+}
+
+AVERAGING_ATTRIBUTES = """forest_ : lhtree.model.ensemble.Ensemble
+    The trees as flat arrays.
+trees_ : list of lhtree.model.ensemble.BoostedTree
+    The trees, one for each estimator, with splits and values in the units of the data.
+n_estimators_ : int
+    Number of estimators grown.
+shrinkage_ : float
+    Strength of shrinkage used.
+leaf_rows_ : lhtree.model.leaf_rows.LeafRows
+    The training targets in each leaf, for quantiles and intervals.
+oob_score_ : float
+    Score on out-of-bag rows; only with `oob_score`.
+oob_prediction_ : ndarray of shape (n_samples,)
+    Out-of-bag predictions of the training rows, NaN for rows that every estimator drew; only
+    with `oob_score`.
+estimators_samples_ : list of ndarray
+    Positions of the training rows that each estimator drew.
+feature_importances_ : ndarray of shape (n_features,)
+    How much of the lowered squared error is due to the splits by each feature; sums to one.
+n_features_in_ : int
+    Number of columns seen in `fit`.
+feature_names_in_ : ndarray of shape (`n_features_in_`,)
+    Their names, where `X` had string names.
+columns_ : lhtree.data.columns.Columns
+    How the columns of `X` are encoded for the trees."""
 
 BOOSTING_ATTRIBUTES = """forest_ : lhtree.model.ensemble.Ensemble
     The trees as flat arrays.
@@ -265,6 +339,19 @@ def describe_boosting(**own: str) -> Callable[[type], type]:
         Descriptions that replace the shared ones.
     """
     return _describe(PARAMETERS | BOOSTING_PARAMETERS | own, BOOSTING_ATTRIBUTES)
+
+
+def describe_averaging(**own: str) -> Callable[[type], type]:
+    """Return such a decorator for forests of numbers.
+
+    Parameters
+    ----------
+    **own : str
+        Descriptions that replace the shared ones.
+    """
+    texts = PARAMETERS | BOOSTING_PARAMETERS
+    shared = {name: PARAMETERS[name] for name in ("bootstrap", "n_jobs", "verbose")}
+    return _describe(texts | shared | AVERAGING_PARAMETERS | own, AVERAGING_ATTRIBUTES)
 
 
 def _describe(texts: dict[str, str], attributes: str) -> Callable[[type], type]:

@@ -14,7 +14,7 @@ from lhtree.estimators.params import Params, is_auto
 from lhtree.model.building import join_forests
 from lhtree.model.forest import Forest
 from lhtree.model.prediction import Voting
-from lhtree.training import ensemble_size, shrinkage
+from lhtree.training import forest_size, shrinkage
 from lhtree.training.backend import Backend
 from lhtree.training.out_of_bag import OutOfBag
 from lhtree.training.plan import Draw, Plan
@@ -165,7 +165,7 @@ class _Growth:
         if t is None:
             n_rows, n_columns = self.backend.n_rows, self.backend.n_columns
             n_trees = len(self.plan.positive_class)
-            t = ensemble_size.choose_n_estimators(n_rows, n_columns, n_trees)
+            t = forest_size.choose_n_estimators(n_rows, n_columns, n_trees)
             t = max(self._n_old, t)
         if self.forest is not None and t == self._n_old:
             warn(
@@ -181,7 +181,7 @@ class _Growth:
 
     def _add(self, first: int, last: int, n_estimators: int | None) -> Forest:
         """Grow estimators `first` to `last - 1`; None: their final number is still open."""
-        beta = ensemble_size.schedule_beta(self.params.beta, first, last, n_estimators)
+        beta = forest_size.schedule_beta(self.params.beta, first, last, n_estimators)
         self.progress.n_before = first - self._n_old
         plan = replace(self.plan, first_estimator=first, beta=beta)
         grown = self.backend.grow(plan, self.scale, self.progress)
@@ -195,8 +195,8 @@ class _Growth:
         n, most = self._n_old, self.params.max_estimators
         forest = self.forest
         scores = [] if forest is None else [self.out_of_bag.compute_accuracy(forest)]
-        while forest is None or (n < most and not ensemble_size.is_enough(scores)):
-            last = min(n + ensemble_size.BATCH, most)
+        while forest is None or (n < most and not forest_size.is_enough(scores)):
+            last = min(n + forest_size.BATCH, most)
             forest = self._add(n, last, None)
             n = last
             scores.append(self.out_of_bag.compute_accuracy(forest))

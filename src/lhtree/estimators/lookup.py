@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from lhtree.data.validation import join_few
+from lhtree.estimators.averaging import LHForestRegressor
 from lhtree.estimators.boosting import BoostingEstimator
 from lhtree.estimators.classifier import TreeClassifier
 from lhtree.model.ensemble import BoostedTree, Ensemble
@@ -16,19 +17,19 @@ from lhtree.model.tree import Tree
 
 def check_model(model: Any) -> None:
     """Refuse anything but a fitted model of this package."""
-    if not isinstance(model, TreeClassifier | BoostingEstimator):
+    if not isinstance(model, TreeClassifier | LHForestRegressor | BoostingEstimator):
         raise TypeError(
-            "model must be a fitted LHTClassifier, LHForestClassifier, LHBoostClassifier or "
-            f"LHBoostRegressor, got {type(model).__name__}; of a pipeline, pass the last step and "
-            "transformed rows."
+            "model must be a fitted LHTClassifier, LHForestClassifier, LHForestRegressor, "
+            f"LHBoostClassifier or LHBoostRegressor, got {type(model).__name__}; of a pipeline, "
+            "pass the last step and transformed rows."
         )
     model.column_names_  # raises NotFittedError  # noqa: B018
 
 
 def check_is_forest(model: Any, what: str, remedy: str) -> None:
-    """Refuse anything but a fitted tree or forest, for what boosted models do not have."""
+    """Refuse anything but trees and forests of classes, for what other models do not have."""
     check_model(model)
-    if isinstance(model, BoostingEstimator):
+    if not isinstance(model, TreeClassifier):
         raise TypeError(
             f"{what} is for an LHTClassifier or LHForestClassifier, and model is an "
             f"{type(model).__name__}; {remedy}."

@@ -88,17 +88,22 @@ class Params:
     is_forest: bool = False  # draws rows, and may balance the classes in each draw
 
     @classmethod
-    def read(cls, estimator: Any) -> Params:
-        """Read and check the parameters of an estimator; a fit reads them here only."""
+    def read(cls, estimator: Any, preset: str | None = None) -> Params:
+        """Read and check the parameters of an estimator; a fit reads them here only.
+
+        An estimator without the parameter `preset` may have one all the same.
+        """
         given = estimator.get_params(deep=False)
+        if preset is not None:
+            given["preset"] = preset
         names = {field.name for field in fields(cls)}
         params = cls(**{name: value for name, value in given.items() if name in names})
         params = replace(params, is_forest="bootstrap" in given)
         auto = ("auto",) if "preset" in given else ()
         check_choice("preset", params.preset, tuple(PRESETS))
-        preset = PRESETS[params.preset].items()
+        defaults = PRESETS[params.preset].items()
         params = replace(
-            params, **{name: value for name, value in preset if is_auto(getattr(params, name))}
+            params, **{name: value for name, value in defaults if is_auto(getattr(params, name))}
         )
         _check_tree(params)
         _check_splits(params, auto)
@@ -279,8 +284,7 @@ def _check_forest(params: Params) -> None:
     check_class_weight(params.class_weight, is_forest=params.is_forest)
     check_choice("voting", params.voting, VOTINGS)
     count_draws(params.max_samples, MOST_ROWS, bootstrap=True)
-    if not _is_real(params.verbose) and not isinstance(params.verbose, bool | np.bool_):
-        _refuse(TypeError, "verbose", params.verbose, "a number; 0 prints nothing")
+    check_verbose(params.verbose)
 
 
 def _check_number_or_fraction(
@@ -346,6 +350,12 @@ def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
     if not isinstance(value, str) or value not in choices:
         error = ValueError if isinstance(value, str) else TypeError
         _refuse(error, name, value, "one of " + ", ".join(map(repr, choices)))
+
+
+def check_verbose(value: Any) -> None:
+    """Accept numbers, and True and False."""
+    if not _is_real(value) and not isinstance(value, bool | np.bool_):
+        _refuse(TypeError, "verbose", value, "a number; 0 prints nothing")
 
 
 # ---- what parameters mean for given data --------------------------------------------

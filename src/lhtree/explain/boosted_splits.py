@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from lhtree.arrays import Ints
 from lhtree.explain.boosted_view import BoostedView
-from lhtree.explain.wording import Vocabulary, describe_side, make_vocabulary
+from lhtree.explain.wording import Vocabulary, describe_side, make_vocabulary, read_values
 from lhtree.model.ensemble import Ensemble
 from lhtree.model.ensemble_splits import CategorySplit, HyperplaneSplit, NumberSplit
 
@@ -25,7 +25,8 @@ def tabulate_splits(model: Any, n_features: int) -> dict[str, NDArray[Any]]:
     split = np.flatnonzero(ensemble.left >= 0)
     tree = np.repeat(np.arange(len(ensemble)), np.diff(ensemble.tree_start))[split]
     root = ensemble.tree_start[tree]
-    value = np.ldexp(ensemble.node_value[split].astype(np.float64), -ensemble.power)
+    none = np.zeros((0, ensemble.n_outputs))
+    value = np.concatenate([none, *(read_values(each, words) for each in ensemble)])[split]
     names = ["value"]
     if ensemble.n_outputs > 1:
         classes = range(ensemble.n_outputs) if view.classes is None else view.classes

@@ -1,4 +1,4 @@
-"""A fitted boosted model as explanations see it: raw scores, on the grids of its columns."""
+"""A fitted model of the exact engine as explanations see it: raw scores, on its grids."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ STEPS_PER_STD = 20  # a step of a grid is about 2**-20 standard deviations
 
 
 class BoostedView:
-    """Trees that add up: what is explained are the raw scores.
+    """Boosted trees, or a forest of numbers: what is explained are the raw scores.
 
     Of two classes, the score of the first is minus that of the second.
 
     Parameters
     ----------
-    model : LHBoostClassifier or LHBoostRegressor
+    model : LHBoostClassifier, LHBoostRegressor or LHForestRegressor
         A fitted model.
     """
 
@@ -87,8 +87,8 @@ class BoostedView:
         ensemble, n_threads = self.ensemble, count_threads(self.model.n_jobs)
         rows = np.ascontiguousarray(table)
         whole = ensemble.divide(rows, n_threads=n_threads)
-        base = ensemble.to_raw(ensemble.base + ensemble.root_value)
-        contribution: Floats = np.ldexp(whole.astype(np.float64), -ensemble.power)
+        base = ensemble.to_raw(ensemble.start + ensemble.root_value)
+        contribution = ensemble.to_change(whole)
         score = ensemble.score(rows, n_threads=n_threads)
         if not self.is_mirrored:
             return Scores(base, contribution, score)

@@ -21,7 +21,8 @@ class Explanation:
 
     ``base + contribution.sum(axis=-1)`` is ``score``: of trees and forests the votes for the
     classes, of boosted models the raw scores. With two classes, the numbers of the first
-    mirror those of the second. A model of numbers has one output instead of classes.
+    mirror those of the second. A model of numbers has one output instead of classes. What is
+    said of boosted models holds for forests of numbers, too, whose scores are means over trees.
 
     Parameters
     ----------
@@ -103,6 +104,7 @@ def explain_rows(model: Any, X: Any, *, paths: bool = False) -> Explanation:
     value counts as: the mean over the rows of the node if the column had gaps in training,
     otherwise over all training rows. All parts are whole steps of the raw score (the term
     with the largest part takes what rounding leaves over), so nothing is lost in the sum.
+    A forest of numbers divides these sums by its number of trees, which rounds last digits.
 
     In a hyperplane, a missing value gets nothing. Only if all these products are 0 (the row
     lies at the mean, or all its values are missing), the change is divided in proportion to
@@ -150,7 +152,7 @@ def explain_rows(model: Any, X: Any, *, paths: bool = False) -> Explanation:
     if not isinstance(paths, bool | np.bool_):
         raise ValueError(f"paths must be True or False, got {paths!r}.")
     if paths:
-        remedy = "decision_path has the nodes that rows of a boosted model pass"
+        remedy = "decision_path has the nodes that rows pass"
         lookup.check_is_forest(model, "paths=True", remedy)
     table = model.encode_rows(X)
     scores = view.explain(table)

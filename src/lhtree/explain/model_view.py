@@ -17,7 +17,7 @@ from lhtree.estimators import lookup
 from lhtree.explain.boosted_view import BoostedView
 from lhtree.explain.forest_view import ForestView
 from lhtree.explain.scores import Scores, SplitTerms
-from lhtree.model.link import is_boosted
+from lhtree.model.link import is_exact
 
 
 class ModelView(Protocol):
@@ -79,7 +79,7 @@ class ModelView(Protocol):
 def view_model(model: Any) -> ModelView:
     """Return the view of a fitted model; refuse anything else."""
     lookup.check_model(model)
-    if is_boosted(model):
+    if is_exact(model):
         return BoostedView(model)
     return ForestView(model)
 

@@ -22,10 +22,11 @@ from lhtree.explain.wording import (
     describe_side,
     format_number,
     make_vocabulary,
+    read_values,
 )
 from lhtree.model.ensemble import BoostedTree, Ensemble
 from lhtree.model.forest import Forest
-from lhtree.model.link import Link, is_boosted
+from lhtree.model.link import Link, is_exact
 from lhtree.model.tree import Tree
 
 MOST_SCORES = 3  # whose changes a rule shows as text
@@ -77,7 +78,7 @@ class Rule:
 
 @dataclass(frozen=True)
 class BoostedRule:
-    """One leaf of a boosted tree in words: what it adds where all conditions hold.
+    """One leaf in words: what it adds, or in a forest predicts, where all conditions hold.
 
     Parameters
     ----------
@@ -88,13 +89,15 @@ class BoostedRule:
     conditions : tuple of Condition, Membership or Presence
         What holds for the rows of the leaf.
     value : tuple of float
-        What the leaf adds to each raw score.
+        What the leaf adds to each raw score; in a forest, what it predicts.
     output_names : tuple of str
         What these scores are.
     fraction : float
         Fraction of the tree's training rows, by weight, that are in the leaf.
     task : str
         What the tree does, in words.
+    is_averaged : bool
+        Whether the tree is of a forest.
     """
 
     tree: int
@@ -104,15 +107,19 @@ class BoostedRule:
     output_names: tuple[str, ...]
     fraction: float
     task: str
+    is_averaged: bool = False
 
     def __str__(self) -> str:
         order = sorted(range(len(self.value)), key=lambda k: -abs(self.value[k]))
         shown = sorted(order[:MOST_SCORES])
-        added = [f"{self.output_names[k]} {_format_change(self.value[k])}" for k in shown]
+        added = [f"{self.output_names[k]} {self._format(self.value[k])}" for k in shown]
         if n_hidden := len(order) - len(shown):
             added.append(f"{n_hidden} smaller changes")
         condition = _join_conditions(self.conditions)
         return f"if {condition} then {', '.join(added)} ({self.fraction:.1%} of the rows)"
+
+    def _format(self, value: float) -> str:
+        return format_number(value, 2) if self.is_averaged else _format_change(value)
 
 
 def _join_conditions(conditions: tuple[Any, ...]) -> str:
@@ -208,7 +215,7 @@ def rules(model: Any, *, min_weight: float = 0.0, X: Any = None, units: str = "r
     RuleSet
         Plain data; ``print`` shows it as text. The rules of trees and forests are
         :class:`Rule`, those of boosted models :class:`BoostedRule`: what their leaves add
-        to the raw scores.
+        to the raw scores, or in a forest of numbers predict.
 
     Examples
     --------
@@ -228,7 +235,7 @@ def rules(model: Any, *, min_weight: float = 0.0, X: Any = None, units: str = "r
         raise ValueError(f"min_weight must be a number from 0 to 1, got {min_weight!r}.")
     words = make_vocabulary(model, units)
     trees, least = model.forest_, float(min_weight)
-    if is_boosted(model):
+    if is_exact(model):
         short: Any = boosted_splits.shorten_hyperplanes(trees, least)
         n_terms, n_dropped = len(trees.feature), len(trees.feature) - len(short.feature)
     else:
@@ -247,7 +254,9 @@ def rules(model: Any, *, min_weight: float = 0.0, X: Any = None, units: str = "r
 
 
 def _list_starts(ensemble: Ensemble, link: Link) -> tuple[tuple[str, float], ...]:
-    start = ensemble.to_raw(ensemble.base).tolist()
+    if link.is_averaged:
+        return ()
+    start = ensemble.to_raw(ensemble.start).tolist()
     return tuple((link.name_score(k), value) for k, value in enumerate(start))
 
 
@@ -329,8 +338,9 @@ def _make_rule(tree: Tree, leaf: int, conditions: tuple[Any, ...], words: Vocabu
 def _make_boosted_rule(
     tree: BoostedTree, leaf: int, conditions: tuple[Any, ...], words: Vocabulary
 ) -> BoostedRule:
-    value, link = tree.value[leaf], words.link
+    link = words.link
     assert link is not None
+    value = read_values(tree, words)[leaf]
     return BoostedRule(
         tree=tree.number,
         leaf=leaf,
@@ -339,6 +349,7 @@ def _make_boosted_rule(
         output_names=tuple(map(link.name_score, range(len(value)))),
         fraction=float(tree.fraction[leaf]),
         task=link.describe_task(words.classes),
+        is_averaged=link.is_averaged,
     )
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from lhtree.arrays import Floats, Ints
 from lhtree.estimators import lookup
 from lhtree.explain import arguments, boosted_splits, forest_view
-from lhtree.model.link import is_boosted
+from lhtree.model.link import is_exact
 from lhtree.model.tree import Tree
 
 
@@ -37,12 +37,12 @@ def split_table(model: Any, *, n_features: int = 5) -> Any:
         k = 1 to `n_features` ``feature_k``, ``weight_k`` and ``raw_weight_k``. A split with
         fewer features has None and NaN in the columns that it does not fill.
 
-        Of boosted models: ``tree``, ``node``, ``depth``, ``fraction`` (of the tree's training
-        rows, by weight), ``value`` (what the leaves below add to the raw score, on average;
-        with several scores ``value_`` and the class, or the position, of each), ``kind``
-        ("number", "category" or "hyperplane"), ``condition`` (in words: rows that fulfil it
-        go left), ``missing`` (the side of missing values, or "fill": in a hyperplane they
-        count as numbers),
+        Of boosted models and forests of numbers: ``tree``, ``node``, ``depth``, ``fraction``
+        (of the tree's training rows, by weight), ``value`` (what the leaves below add to the
+        raw score, on average, or in a forest what they predict; with several scores ``value_``
+        and the class, or the position, of each), ``kind`` ("number", "category" or
+        "hyperplane"), ``condition`` (in words: rows that fulfil it go left), ``missing`` (the
+        side of missing values, or "fill": in a hyperplane they count as numbers),
         ``threshold_raw``, ``feature_k`` and ``raw_weight_k``. Categories have neither
         threshold nor weight. The strongest weight of a hyperplane is 1 or -1.
 
@@ -65,7 +65,7 @@ def split_table(model: Any, *, n_features: int = 5) -> Any:
     """
     lookup.check_model(model)
     lookup.check_number("n_features", n_features, 1, np.iinfo(np.int64).max)
-    if is_boosted(model):
+    if is_exact(model):
         return to_frame(boosted_splits.tabulate_splits(model, int(n_features)))
     forest = model.forest_
     split = np.flatnonzero(forest.left >= 0)

@@ -9,12 +9,13 @@ from typing import Any
 
 import numpy as np
 
+from lhtree.arrays import Floats
 from lhtree.data.columns import OTHERS, Columns
 from lhtree.data.validation import join_few
 from lhtree.estimators import lookup
 from lhtree.model.ensemble import BoostedTree
 from lhtree.model.ensemble_splits import CategorySplit, HyperplaneSplit
-from lhtree.model.link import Link, is_boosted, read_link
+from lhtree.model.link import Link, is_exact, read_link
 from lhtree.model.tree import Tree
 
 UNITS = ("raw", "standardized")
@@ -115,8 +116,8 @@ class Vocabulary:
     columns: tuple[str, ...]
     classes: tuple[str, ...]
     is_raw: bool
-    codes: tuple[tuple[str, ...], ...] = ()  # of boosted models: names of categories by column
-    link: Link | None = None  # of boosted models
+    codes: tuple[tuple[str, ...], ...] = ()  # of the exact engine: names of categories by column
+    link: Link | None = None  # of the exact engine
 
 
 def make_vocabulary(
@@ -129,13 +130,13 @@ def make_vocabulary(
     if units is not None and units not in UNITS:
         raise ValueError(f"units must be one of {', '.join(UNITS)}, got {units!r}.")
     columns = _check_names("feature_names", feature_names, model.column_names_)
-    if not is_boosted(model):
+    if not is_exact(model):
         classes = _check_names("class_names", class_names, model.classes_.tolist())
         return Vocabulary(columns, classes, units == "raw")
     if units == "standardized":
         raise ValueError(
-            "units='standardized' is for trees and forests; splits of boosted models are in raw "
-            "units, so give 'raw'."
+            "units='standardized' is for trees and forests of classes; splits of this model are "
+            "in raw units, so give 'raw'."
         )
     link = read_link(model)
     if link.classes is None and class_names is not None:
@@ -289,7 +290,13 @@ def check_decimals(decimals: Any) -> int:
     return lookup.check_number("decimals", decimals, 0, 17)
 
 
+def read_values(tree: BoostedTree, words: Vocabulary) -> Floats:
+    """Return what the nodes of a tree add to each score; in a forest, what they predict."""
+    assert words.link is not None
+    return words.link.read_values(tree)
+
+
 def format_values(values: Any, decimals: int) -> str:
-    """Return what a node adds to each score, as text."""
+    """Return the values of a node, as text."""
     listed = [format_number(float(value), decimals) for value in values]
     return listed[0] if len(listed) == 1 else f"[{', '.join(listed)}]"

@@ -1,4 +1,4 @@
-"""What another program needs of a fitted boosted model to predict as it does."""
+"""What another program needs of a fitted model of the exact engine to predict as it does."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ from lhtree.arrays import Floats, Ints
 from lhtree.data.columns import Columns
 from lhtree.data.reading import name_features
 from lhtree.estimators.lookup import check_model
-from lhtree.model.ensemble import Ensemble, GridColumns
+from lhtree.model.ensemble import Ensemble
+from lhtree.model.grid_columns import GridColumns
 from lhtree.model.link import LOG, LOGIT, SOFTMAX, Link, read_link
 
 
 @dataclass(frozen=True)
 class PlainBoosted:
-    """Boosted trees, and how their scores become predictions."""
+    """Trees on the exact engine, and how their scores become predictions."""
 
     ensemble: Ensemble
     link: Link
@@ -49,7 +50,7 @@ class PlainBoosted:
 
 
 def read_boosted(model: Any) -> PlainBoosted:
-    """Return the plain parts of a fitted boosted model."""
+    """Return the plain parts of a fitted model: boosted trees, or a forest of numbers."""
     check_model(model)
     return PlainBoosted(model.forest_, read_link(model), model.columns_, name_features(model))
 

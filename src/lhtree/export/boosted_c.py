@@ -93,7 +93,7 @@ void {prefix}_score(const double *row, double *score) {{
       sum[k] += {prefix}_value[{prefix}_n_scores * {prefix}_position[node] + k];
   }}
   for (k = 0; k < {prefix}_n_scores; ++k)
-    score[k] = ((double)sum[k] + {origin}) * {scale_1} * {scale_2};
+    score[k] = ((double)sum[k]{mean} + {origin}) * {scale_1} * {scale_2};
 }}
 """
 
@@ -248,6 +248,7 @@ def write_boosted(plain: PlainBoosted, prefix: str) -> str:
         WALK.format(
             prefix=prefix,
             cases="\n".join(cases) or "    default: (void)row, (void)at;",
+            mean=_divide(plain),
             origin=plain.ensemble.origin.hex(),
             scale_1=first,
             scale_2=second,
@@ -313,7 +314,7 @@ def _list_tables(plain: PlainBoosted, prefix: str) -> Iterator[str]:
     columns = map(quote_string, plain.column_names)
     yield write_table(f"const char *const {prefix}_columns", columns)
     whole: dict[str, NDArray[Any]] = {
-        "base": ensemble.base,
+        "base": ensemble.start,
         "tree_start": ensemble.tree_start,
         "left": ensemble.left,
         "kind": ensemble.index.kind,
@@ -351,6 +352,11 @@ def _list_tables(plain: PlainBoosted, prefix: str) -> Iterator[str]:
         yield write_whole(f"{prefix}_category_column", np.array(column))
         yield write_whole(f"{prefix}_category_code", np.array(code))
         yield write_table(f"const char *const {prefix}_category", map(quote_string, text))
+
+
+def _divide(plain: PlainBoosted) -> str:
+    n_averaged = plain.ensemble.n_averaged
+    return f" / {n_averaged}.0" if n_averaged > 1 else ""
 
 
 def _count_code_bytes(plain: PlainBoosted) -> int:

@@ -18,6 +18,7 @@ from lhtree.export.writing_onnx import add_labels, normalize, split_blocks
 from lhtree.model.ensemble import Ensemble
 from lhtree.model.ensemble_splits import CATEGORY, HYPERPLANE, NUMBER, list_code_sides
 from lhtree.model.link import LOG, LOGIT, SOFTMAX, SORTED
+from lhtree.model.tree import repeat_roots
 
 if TYPE_CHECKING:
     from lhtree.export.graph import Graph, Name
@@ -31,7 +32,7 @@ class Tables:
         split, leaf = np.flatnonzero(ensemble.left >= 0), np.flatnonzero(ensemble.left < 0)
         number = np.empty(len(ensemble.left), dtype=np.int64)
         number[split], number[leaf] = np.arange(len(split)), len(split) + np.arange(len(leaf))
-        root = np.repeat(ensemble.tree_start[:-1], np.diff(ensemble.tree_start))
+        root = repeat_roots(ensemble.tree_start)
         child = (root + ensemble.left)[split]
         kind, position = index.kind[split], index.position[split]
         self.n_splits = len(split)
@@ -143,7 +144,7 @@ class BoostedWriter:
         ensemble, tables = self.ensemble, self.tables
         rows = graph.add("Gather", blocks, step, axis=0)
         n_rows = graph.add("Shape", rows, start=0, end=1)
-        total = graph.constant(ensemble.base[np.newaxis].astype(np.float64))
+        total = graph.constant(ensemble.start[np.newaxis].astype(np.float64))
         shape = graph.add("Concat", n_rows, graph.integers(ensemble.n_outputs), axis=0)
         total = graph.add("Expand", total, shape)
         if len(ensemble):
@@ -155,6 +156,8 @@ class BoostedWriter:
             value = graph.add("Reshape", value, shape)
             added = graph.add("ReduceSum", value, graph.integers(0), keepdims=0)
             total = graph.add("Add", total, added)
+        if ensemble.n_averaged > 1:
+            total = graph.add("Div", total, graph.constant(float(ensemble.n_averaged)))
         total = graph.add("Add", total, graph.constant(ensemble.origin))
         for factor in self.plain.scale:
             total = graph.add("Mul", total, graph.constant(factor))

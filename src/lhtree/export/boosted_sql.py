@@ -111,8 +111,11 @@ def _write_scores(plain: PlainBoosted) -> Iterator[str]:
     first_factor, second_factor = map(quote_number, plain.scale)
     scores = []
     for k in range(ensemble.n_outputs):
-        terms = [f"{ensemble.base[k]}e0", *(_write_values(tree, k) for tree in ensemble)]
-        whole = f"{_add_up(terms)} + {quote_number(ensemble.origin)}"
+        terms = [f"{ensemble.start[k]}e0", *(_write_values(tree, k) for tree in ensemble)]
+        total = _add_up(terms)
+        if ensemble.n_averaged > 1:
+            total = f"({total}) / {ensemble.n_averaged}e0"
+        whole = f"{total} + {quote_number(ensemble.origin)}"
         scores.append(f"({whole}) * {first_factor} * {second_factor} AS s{k}")
     yield _write_stage("lhtree_score", ["lhtree_row", *scores], source)
 

@@ -20,7 +20,7 @@ from lhtree.export.writing_c import (
     write_whole,
 )
 from lhtree.files import PathLike, write_atomically
-from lhtree.model.link import is_boosted
+from lhtree.model.link import is_exact
 from lhtree.model.prediction import MOST_EXTREME, TIE_WEIGHT
 
 MOST_TERMS = 250_000  # coefficients of a file: about 12 MB of text
@@ -219,7 +219,7 @@ def to_c(model: Any, path: PathLike | None = None, *, prefix: str = "lhtree") ->
 
     Parameters
     ----------
-    model : LHTClassifier, LHForestClassifier, LHBoostClassifier or LHBoostRegressor
+    model : classifier or regressor of this package
         A fitted model.
     path : str or path-like, optional
         The file to write; an existing one is replaced once the new one is complete.
@@ -242,7 +242,7 @@ def to_c(model: Any, path: PathLike | None = None, *, prefix: str = "lhtree") ->
     """
     check_model(model)
     check_prefix(prefix)
-    if is_boosted(model):
+    if is_exact(model):
         boosted = read_boosted(model)
         _check_size(boosted.n_numbers, "numbers")
         text = write_boosted(boosted, prefix)

@@ -18,6 +18,7 @@ from lhtree.explain.wording import (
     format_number,
     format_values,
     make_vocabulary,
+    read_values,
 )
 from lhtree.files import write_atomically
 from lhtree.model.ensemble import BoostedTree
@@ -49,7 +50,7 @@ def export_graphviz(
 
     Parameters
     ----------
-    model : LHTClassifier, LHForestClassifier, LHBoostClassifier or LHBoostRegressor
+    model : classifier or regressor of this package
         A fitted model.
     out_file : str, path or file object, default=None
         Where to write; None returns the text.
@@ -77,7 +78,7 @@ def export_graphviz(
         Digits after the decimal point.
     units : {"standardized", "raw"}, default=None
         Units of weights and thresholds: standardised columns, as in the trees (the default
-        for trees and forests), or the columns as given (always so for boosted models).
+        of classifiers), or the columns as given (always so for boosted models and regressors).
     fontname : str, default="helvetica"
         Font of all text.
 
@@ -160,7 +161,7 @@ class _Drawing:
             lines.append(side.format(self.decimals, self.n_features))
         if isinstance(tree, BoostedTree):
             lines.append(f"rows = {tree.fraction[node]:.1%}")
-            value = format_values(tree.value[node], self.decimals)
+            value = format_values(read_values(tree, self.words)[node], self.decimals)
         else:
             lines.append(f"samples = {tree.n_samples[node]}")
             value = format_number(float(tree.value[node]), self.decimals)

@@ -23,8 +23,9 @@ from lhtree.export.plain import PlainModel, Terms, place_terms, read_model
 from lhtree.export.writing_onnx import add_labels, choose_label_type, normalize, split_blocks
 from lhtree.files import PathLike, write_atomically
 from lhtree.model.forest import Forest
-from lhtree.model.link import is_boosted, read_link
+from lhtree.model.link import is_exact, read_link
 from lhtree.model.prediction import MOST_EXTREME, TIE_WEIGHT
+from lhtree.model.tree import repeat_roots
 
 if TYPE_CHECKING:
     from onnx import ModelProto
@@ -47,7 +48,7 @@ def to_onnx(model: Any, path: PathLike | None = None, *, dtype: str = "float64")
 
     Parameters
     ----------
-    model : LHTClassifier, LHForestClassifier, LHBoostClassifier or LHBoostRegressor
+    model : classifier or regressor of this package
         A fitted model.
     path : str or path-like, optional
         The file to write; an existing one is replaced once the new one is complete.
@@ -105,7 +106,7 @@ def _make(model: Any, dtype: str) -> ModelProto:
         TensorProto.INT64 if classes is None else getattr(TensorProto, choose_label_type(classes))
     )
     n_classes = 0 if classes is None else len(classes)
-    levels = read_link(model).levels if is_boosted(model) else ()
+    levels = read_link(model).levels if is_exact(model) else ()
     n_levels = [len(levels)] if levels else []
     info: dict[str, tuple[int, list[Any]]] = {
         "label": (label, ["n_rows"]),
@@ -131,7 +132,7 @@ def _make(model: Any, dtype: str) -> ModelProto:
 
 def _choose_writer(model: Any) -> tuple[Any, Any, Any]:
     """Return the plain parts of a model, what writes its operators, and its classes."""
-    if is_boosted(model):
+    if is_exact(model):
         boosted = read_boosted(model)
         return boosted, BoostedWriter(boosted), boosted.link.classes
     plain = read_model(model)
@@ -158,7 +159,7 @@ class _Tables:
         split, leaf = np.flatnonzero(forest.left >= 0), np.flatnonzero(forest.left < 0)
         number = np.empty(len(forest.left), dtype=np.int64)
         number[split], number[leaf] = np.arange(len(split)), len(split) + np.arange(len(leaf))
-        start = np.repeat(forest.tree_start[:-1], np.diff(forest.tree_start))
+        start = repeat_roots(forest.tree_start)
         child = (start + forest.left)[split]
         has_line = np.diff(forest.start)[leaf] > 0
         line = np.where(has_line, np.cumsum(has_line) - 1, -1)

@@ -20,7 +20,7 @@ from lhtree.export.boosted import read_boosted
 from lhtree.export.boosted_sql import write_boosted
 from lhtree.export.plain import PlainModel, Terms, place_all_terms, read_model
 from lhtree.export.writing_sql import DOUBLE, quote_label, quote_name, quote_number
-from lhtree.model.link import is_boosted
+from lhtree.model.link import is_exact
 from lhtree.model.prediction import TIE_WEIGHT
 
 MOST_NUMBERS = 500_000  # constants of a statement: about 10 MB of text
@@ -42,7 +42,7 @@ def to_sql(model: Any, table: str | Sequence[str], *, columns: Sequence[str] | N
 
     Parameters
     ----------
-    model : LHTClassifier, LHForestClassifier, LHBoostClassifier or LHBoostRegressor
+    model : classifier or regressor of this package
         A fitted model.
     table : str or sequence of str
         Name of the table; for one in a schema, its parts: ``("schema", "table")``.
@@ -77,7 +77,7 @@ def to_sql(model: Any, table: str | Sequence[str], *, columns: Sequence[str] | N
     if not parts or not all(isinstance(part, str) and part for part in parts):
         raise ValueError(f"table must be a name or a sequence of names, got {table!r}.")
     source = ".".join(quote_name(part) for part in parts)
-    if is_boosted(model):
+    if is_exact(model):
         boosted = read_boosted(model)
         _check_size(boosted.n_numbers, "numbers")
         return write_boosted(boosted, source, names)

@@ -15,6 +15,7 @@ from lhtree.explain.wording import (
     format_number,
     format_values,
     make_vocabulary,
+    read_values,
 )
 from lhtree.model.ensemble import BoostedTree
 from lhtree.model.tree import Tree
@@ -37,7 +38,7 @@ def export_text(
 
     Parameters
     ----------
-    model : LHTClassifier, LHForestClassifier, LHBoostClassifier or LHBoostRegressor
+    model : classifier or regressor of this package
         A fitted model.
     tree : int, default=None
         Position in ``trees_`` of the only tree to write; None writes all.
@@ -55,7 +56,7 @@ def export_text(
         Digits after the decimal point.
     units : {"standardized", "raw"}, default=None
         Units of weights and thresholds: standardised columns, as in the trees (the default
-        for trees and forests), or the columns as given (always so for boosted models).
+        of classifiers), or the columns as given (always so for boosted models and regressors).
     show_weights : bool, default=False
         Whether to write the weighted number of training rows of each leaf; of a boosted tree
         their fraction.
@@ -65,7 +66,8 @@ def export_text(
     str
         One paragraph per tree. A leaf shows its value, the fraction of the tree's class among
         its training rows after shrinkage, and its membership if that is not constant. The
-        value of a leaf of a boosted tree is what it adds to the raw score, or to each of them.
+        value of a leaf of a boosted tree is what it adds to the raw score, or to each of them;
+        in a forest of numbers it is what the tree predicts.
 
     Examples
     --------
@@ -134,7 +136,7 @@ class _Writer:
 
     def _describe_leaf(self, tree: Tree | BoostedTree, node: int) -> str:
         if isinstance(tree, BoostedTree):
-            value = format_values(tree.value[node], self.decimals)
+            value = format_values(read_values(tree, self.words)[node], self.decimals)
             weight = f", fraction of rows: {tree.fraction[node]:.3g}"
             return f"value: {value}{weight * self.shows_weights}"
         text = f"value: {format_number(float(tree.value[node]), self.decimals)}"

@@ -1,24 +1,23 @@
-"""Boosted trees as flat integer arrays.
+"""Boosted trees, and those of forests of numbers, as flat integer arrays.
 
-A :class:`Ensemble` holds what the exact engine grew: splits by single columns on raw values,
+An :class:`Ensemble` holds what the exact engine grew: splits by single columns on raw values,
 hyperplanes and leaves as integers. A fit fills the arrays, everything else reads them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cached_property
 from operator import index
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 from lhtree import _core
 from lhtree.arrays import Arrays, Floats, Ints
-from lhtree.data.sparse import split_blocks
+from lhtree.data.sparse import lies_by_rows, split_blocks
 from lhtree.model import ensemble_packing
 from lhtree.model.ensemble_parts import TreeStarts, cut_trees
 from lhtree.model.ensemble_splits import (
@@ -31,63 +30,23 @@ from lhtree.model.ensemble_splits import (
     describe_split,
 )
 from lhtree.model.ensemble_validation import check_ensemble
-from lhtree.model.tree import compute_depth
+from lhtree.model.grid_columns import GridColumns
+from lhtree.model.tree import compute_depth, compute_parents
 
+SCALARS = ("power", "origin", "n_averaged")
 STAGED_LEAVES = 2**21  # leaves that a walk down the trees one by one lists at once
 
 
 @dataclass(frozen=True, eq=False)
-class GridColumns:
-    """How the values of columns become integers, and bins.
-
-    A number x is ``z = floor(x * 2**power + 1/2) - origin`` on the grid of its column, clipped
-    to what training saw.
-
-    Parameters
-    ----------
-    n_codes : ndarray of int32, shape (n_columns,)
-        Number of categories; 0 for a column of numbers.
-    power : ndarray of int16, shape (n_columns,)
-        A step of the grid is ``2**-power``.
-    origin : ndarray of float64, shape (n_columns,)
-        Integer that is taken off.
-    low, high : ndarray of int32, shape (n_columns,)
-        Smallest and largest value on the grid.
-    fill : ndarray of int32, shape (n_columns,)
-        Mean of the training rows on the grid.
-    has_gaps : ndarray of uint8, shape (n_columns,)
-        Whether a training row has a missing value.
-    threshold : ndarray of float64
-        Thresholds between the bins of a column, one column after another.
-    threshold_start : ndarray of int64, shape (n_columns + 1,)
-        Column j has ``threshold[threshold_start[j]:threshold_start[j + 1]]``.
-    """
-
-    n_codes: NDArray[np.int32]
-    power: NDArray[np.int16]
-    origin: Floats
-    low: NDArray[np.int32]
-    high: NDArray[np.int32]
-    fill: NDArray[np.int32]
-    has_gaps: NDArray[np.uint8]
-    threshold: Floats
-    threshold_start: Ints
-
-    def without_bins(self) -> GridColumns:
-        """Return the columns as a model keeps them: splits have their own thresholds."""
-        kept = {field.name: getattr(self, field.name) for field in fields(self)}
-        start = np.zeros(len(self.n_codes) + 1, dtype=np.int64)
-        return GridColumns(**{**kept, "threshold": np.empty(0), "threshold_start": start})
-
-
-@dataclass(frozen=True, eq=False)
 class Ensemble:
-    """Boosted trees as flat arrays: the nodes of one tree after another.
+    """Trees as flat arrays: the nodes of one tree after another.
 
-    The raw score of a row is ``(base + sum of the leaves' values + origin) * 2**-power``. Splits
-    of each kind have arrays of their own, in the order of the nodes: by a column of numbers
-    (``x < threshold`` goes left), by a column of categories (codes whose bit is set go left),
-    by a hyperplane (``sum(coefficient * z) < cut`` goes left, z on the grids of the columns).
+    The integer score of a row is ``base * n_averaged + sum of the leaves' values``, its raw
+    score ``(integer score / n_averaged + origin) * 2**-power``: boosted trees add up, those of
+    a forest are averaged. Splits of each kind have arrays of their own, in the order of the
+    nodes: by a column of numbers (``x < threshold`` goes left), by a column of categories (codes
+    whose bit is set go left), by a hyperplane (``sum(coefficient * z) < cut`` goes left, z on the
+    grids of the columns).
 
     Parameters
     ----------
@@ -128,6 +87,8 @@ class Ensemble:
         Thresholds of the hyperplanes.
     importance : ndarray of float64, shape (n_columns,)
         By how much the splits of each column lowered the loss.
+    n_averaged : int
+        How many trees a score is the mean of: all trees of a forest, 1 of boosted ones.
     """
 
     columns: GridColumns
@@ -148,6 +109,7 @@ class Ensemble:
     fill: NDArray[np.int32]
     cut: Ints
     importance: Floats
+    n_averaged: int = 1
 
     def __post_init__(self) -> None:
         prepared = _core.prepare_ensemble(self, self.columns)  # refuses what it could not walk
@@ -158,19 +120,22 @@ class Ensemble:
                 array.flags.writeable = False
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**ensemble_packing.pack(self), "power": self.power, "origin": self.origin}
+        return {**ensemble_packing.pack(self), **{name: getattr(self, name) for name in SCALARS}}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         trees, columns = ensemble_packing.unpack(state)
-        scale = {name: state[name] for name in ("power", "origin")}
-        self.__dict__.update(trees, columns=GridColumns(**columns), **scale)
+        scalars = {name: state[name] for name in SCALARS}
+        self.__dict__.update(trees, columns=GridColumns(**columns), **scalars)
         self.__post_init__()
 
     @classmethod
-    def from_packed(cls, packed: Arrays, power: int, origin: float) -> Ensemble:
+    def from_packed(
+        cls, packed: Arrays, power: int, origin: float, n_averaged: int = 1
+    ) -> Ensemble:
         """Return the ensemble of which `ensemble_packing.pack` gave the arrays."""
         trees, columns = ensemble_packing.unpack(packed)
-        return cls(columns=GridColumns(**columns), power=power, origin=origin, **trees)
+        grids = GridColumns(**columns)
+        return cls(grids, power=power, origin=origin, n_averaged=n_averaged, **trees)
 
     def __len__(self) -> int:
         return len(self.tree_start) - 1
@@ -193,14 +158,19 @@ class Ensemble:
 
     def sum_values(self, X: Any, *, n_threads: int = 1) -> Ints:
         """Return the scores of rows as integers, without the base: one column per output."""
-        if isinstance(X, csr_array):
+        if not lies_by_rows(X):
             blocks = [self.sum_values(part, n_threads=n_threads) for _, part in split_blocks(X)]
             return np.concatenate(blocks)
         return _core.sum_trees(X, self, self.columns, self._prepared, n_threads)  # type: ignore[attr-defined]
 
     def score(self, X: Any, *, n_threads: int = 1) -> Floats:
         """Return the raw scores of rows, one column per output."""
-        return self.to_raw(self.sum_values(X, n_threads=n_threads) + self.base)
+        return self.to_raw(self.sum_values(X, n_threads=n_threads) + self.start)
+
+    @property
+    def start(self) -> Ints:
+        """Integer scores before the first tree, one per output."""
+        return self.base * self.n_averaged
 
     def take(self, first: int, last: int) -> Ensemble:
         """Return the trees from `first` to before `last`, without their importances."""
@@ -211,34 +181,53 @@ class Ensemble:
             power=self.power,
             origin=self.origin,
             importance=np.zeros(self.n_features),
+            n_averaged=1 if self.n_averaged == 1 else max(1, last - first),
             **trees,
         )
 
     def stage_scores(self, X: Any, *, n_threads: int = 1) -> Iterator[Floats]:
-        """Yield the raw scores of rows after each tree; each tree is walked once."""
+        """Yield the raw scores of rows after each boosted tree; each tree is walked once."""
         score = np.tile(self.base, (X.shape[0], 1))
+        for leaf in self.iterate_leaves(X, n_threads=n_threads):
+            score += self.value[leaf]
+            yield self.to_raw(score)
+
+    def iterate_leaves(self, X: Any, *, n_threads: int = 1) -> Iterator[Ints]:
+        """Yield tree after tree the position in `value` of the leaf that each row reaches."""
         n_at_once = max(1, min(len(self), STAGED_LEAVES // max(1, X.shape[0])))
         for first in range(0, len(self), n_at_once):
             part = self.take(first, min(first + n_at_once, len(self)))
             leaf = part.apply(X, n_threads=n_threads) + part.tree_start[:-1]
-            for number in part.index.position[leaf].T:
-                score += part.value[number]
-                yield self.to_raw(score)
+            yield from part.index.position[leaf].T + self.starts.leaf[first]
+
+    def locate_leaves(self, X: Any, *, n_threads: int = 1) -> Ints:
+        """Return the same of all trees at once, one column per tree."""
+        leaf = self.apply(X, n_threads=n_threads) + self.tree_start[:-1]
+        position: Ints = self.index.position[leaf]
+        return position
 
     def to_raw(self, score: Ints) -> Floats:
         """Return integer scores as real numbers."""
-        return np.ldexp(score.astype(np.float64) + self.origin, -self.power)
+        return np.ldexp(self._average(score) + self.origin, -self.power)
+
+    def to_change(self, change: Ints) -> Floats:
+        """Return differences of integer scores as those of raw scores."""
+        return np.ldexp(self._average(change), -self.power)
+
+    def _average(self, total: Ints) -> Floats:
+        mean: Floats = total.astype(np.float64) / self.n_averaged
+        return mean
 
     def divide(self, X: NDArray[Any], *, n_threads: int = 1) -> Ints:
         """Return what each column adds to the scores of rows, as integers.
 
         :func:`lhtree.explain.explain_rows` has the definition. With the mean values of the
-        roots (`root_value`) and the base they add up to the scores, without a rest.
+        roots (`root_value`) and the start they add up to the scores exactly.
 
         Returns
         -------
         ndarray of int64, shape (n_rows, n_outputs, n_columns)
-            In steps of ``2**-power``.
+            `to_change` makes real numbers of them.
         """
         prepared = self._prepared  # type: ignore[attr-defined]
         return _core.divide_scores(X, self, self.columns, prepared, self.node_value, n_threads)
@@ -251,7 +240,7 @@ class Ensemble:
 
     def apply(self, X: Any, *, n_threads: int = 1) -> Ints:
         """Return the leaf that each row reaches in each tree."""
-        if isinstance(X, csr_array):
+        if not lies_by_rows(X):
             return np.concatenate(
                 [self.apply(part, n_threads=n_threads) for _, part in split_blocks(X)]
             )
@@ -274,17 +263,11 @@ class Ensemble:
 
     def compute_parents(self) -> Ints:
         """Return the parent of every node, counted over all trees; -1 for a root."""
-        parent = np.full(len(self.left), -1, dtype=np.int64)
-        root = np.repeat(self.tree_start[:-1], np.diff(self.tree_start))
-        split = np.flatnonzero(self.left >= 0)
-        child = self.left[split] + root[split]
-        parent[child] = parent[child + 1] = split
-        return parent
+        return compute_parents(self.left, self.tree_start)
 
     def compute_depth(self) -> Ints:
         """Return the depth of every node; a root has depth 0."""
-        root = np.repeat(self.tree_start[:-1], np.diff(self.tree_start))
-        return compute_depth(np.where(self.left < 0, -1, self.left + root), self.tree_start[:-1])
+        return compute_depth(self.left, self.tree_start)
 
     def compute_importances(self) -> Floats:
         """Return how much of the gain of all splits is due to each column."""
@@ -292,32 +275,11 @@ class Ensemble:
         return self.importance / total if total > 0 else self.importance.copy()
 
 
-def sum_gains(trees: Arrays, start: Floats) -> Floats:
-    """Return the gain of all splits by column, added to `start` in the order of the nodes.
-
-    A hyperplane's gain is divided by its weights: a step of a grid is about the same fraction
-    of each column's standard deviation, so the integer weights compare.
-    """
-    split = np.flatnonzero(trees["left"] >= 0)
-    is_plane = trees["column"][split] < 0
-    n_terms = np.diff(trees["term_start"])
-    size = np.abs(trees["coefficient"].astype(np.float64))
-    whole = np.add.reduceat(size, trees["term_start"][:-1]) if len(n_terms) else np.empty(0)
-    of_plane = (
-        np.repeat(trees["gain"][split[is_plane]], n_terms) * size / np.repeat(whole, n_terms)
-    )
-    node = np.concatenate([split[~is_plane], np.repeat(split[is_plane], n_terms)])
-    column = np.concatenate([trees["column"][split[~is_plane]], trees["feature"]])
-    gain = np.concatenate([trees["gain"][split[~is_plane]], of_plane])
-    order = np.argsort(node, kind="stable")
-    column = np.concatenate([np.arange(len(start)), column[order]])
-    gain = np.concatenate([start, gain[order]])
-    return np.asarray(np.bincount(column, gain, len(start)), dtype=np.float64)
-
-
 @dataclass(frozen=True, eq=False)
 class BoostedTree:
-    """One tree of an ensemble, in the units of the data.
+    """One tree of an ensemble, boosted or averaged, in the units of the data.
+
+    What texts and pictures read for every node is made once.
 
     Parameters
     ----------
@@ -357,12 +319,12 @@ class BoostedTree:
         """Number of splits on the longest path."""
         return int(self.compute_depth().max())
 
-    @property
+    @cached_property
     def left(self) -> NDArray[np.int32]:
         """Left child of each node, -1 for a leaf; the right child follows."""
         return self.ensemble.left[self.nodes]
 
-    @property
+    @cached_property
     def column(self) -> NDArray[np.int32]:
         """Column of each split by a single column, else -1."""
         return self.ensemble.column[self.nodes]
@@ -372,27 +334,38 @@ class BoostedTree:
         """Position of the root among the nodes of all trees."""
         return int(self.nodes.start)
 
-    @property
+    @cached_property
     def node_value(self) -> Ints:
         """What each leaf adds to the scores, and each split on average, as integers."""
         return self.ensemble.node_value[self.nodes]
 
-    @property
+    @cached_property
     def fraction(self) -> Floats:
         """Fraction of the weight of the tree's training rows that each node has."""
         weight = self.ensemble.weight[self.nodes]
         fraction: Floats = weight / weight[0]
         return fraction
 
-    @property
+    @cached_property
     def value(self) -> Floats:
-        """What each leaf adds to the raw scores, and each split on average over its rows."""
+        """What each leaf adds to the raw scores, and each split on average over its rows.
+
+        In a forest, it is what the tree predicts there minus what all trees start from.
+        """
         value: Floats = np.ldexp(self.node_value.astype(np.float64), -self.ensemble.power)
         return value
 
+    @cached_property
+    def prediction(self) -> Floats:
+        """What the tree predicts alone: in a forest, predictions are the mean over its trees."""
+        ensemble = self.ensemble
+        whole = (ensemble.base + self.node_value).astype(np.float64) + ensemble.origin
+        prediction: Floats = np.ldexp(whole, -ensemble.power)
+        return prediction
+
     def compute_depth(self) -> Ints:
         """Return the depth of every node; the root has depth 0."""
-        return compute_depth(self.left, np.zeros(1, dtype=np.int64))
+        return compute_depth(self.left, np.array([0, self.n_nodes]))
 
     def split(self, node: int) -> NumberSplit | CategorySplit | HyperplaneSplit:
         """Return a split in the units of the data.

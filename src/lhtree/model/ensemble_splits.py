@@ -1,4 +1,4 @@
-"""The splits of boosted trees one by one, in the units of the data."""
+"""The splits of an ensemble one by one, in the units of the data."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from lhtree.arrays import Floats, Ints
+from lhtree.arrays import Arrays, Floats, Ints
+from lhtree.model.tree import repeat_roots
 
 if TYPE_CHECKING:
     from lhtree.model.ensemble import Ensemble
@@ -126,7 +127,7 @@ def average_leaves(ensemble: Ensemble) -> Ints:
     """
     value = np.zeros((len(ensemble.left), ensemble.n_outputs), dtype=np.int64)
     value[ensemble.left < 0] = ensemble.value
-    root = np.repeat(ensemble.tree_start[:-1], np.diff(ensemble.tree_start))
+    root = repeat_roots(ensemble.tree_start)
     depth = ensemble.compute_depth()
     for level in range(int(depth.max(initial=0)) - 1, -1, -1):
         node = np.flatnonzero((depth == level) & (ensemble.left >= 0))
@@ -175,7 +176,7 @@ def sum_changes(ensemble: Ensemble) -> Floats:
     A split counts the mean change from its value to those of its children, without signs,
     over the rows of its tree; a hyperplane's is divided by its integer weights.
     """
-    root = np.repeat(ensemble.tree_start[:-1], np.diff(ensemble.tree_start))
+    root = repeat_roots(ensemble.tree_start)
     node = np.flatnonzero(ensemble.left >= 0)
     change = np.zeros((len(node), ensemble.n_outputs))
     for side in (0, 1):
@@ -189,5 +190,28 @@ def sum_changes(ensemble: Ensemble) -> Floats:
     total = [
         np.bincount(column, of_split[row] * size, ensemble.n_features) for of_split in change.T
     ]
-    changes: Floats = np.ldexp(np.array(total), -ensemble.power)
+    changes: Floats = np.ldexp(np.array(total) / ensemble.n_averaged, -ensemble.power)
     return changes
+
+
+def sum_gains(trees: Arrays, start: Floats) -> Floats:
+    """Return the gain of all splits by column, added to `start` in the order of the nodes.
+
+    A hyperplane's gain is divided by its weights: a step of a grid is about the same fraction
+    of each column's standard deviation, so the integer weights compare.
+    """
+    split = np.flatnonzero(trees["left"] >= 0)
+    is_plane = trees["column"][split] < 0
+    n_terms = np.diff(trees["term_start"])
+    size = np.abs(trees["coefficient"].astype(np.float64))
+    whole = np.add.reduceat(size, trees["term_start"][:-1]) if len(n_terms) else np.empty(0)
+    of_plane = (
+        np.repeat(trees["gain"][split[is_plane]], n_terms) * size / np.repeat(whole, n_terms)
+    )
+    node = np.concatenate([split[~is_plane], np.repeat(split[is_plane], n_terms)])
+    column = np.concatenate([trees["column"][split[~is_plane]], trees["feature"]])
+    gain = np.concatenate([trees["gain"][split[~is_plane]], of_plane])
+    order = np.argsort(node, kind="stable")
+    column = np.concatenate([np.arange(len(start)), column[order]])
+    gain = np.concatenate([start, gain[order]])
+    return np.asarray(np.bincount(column, gain, len(start)), dtype=np.float64)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lhtree.model.ensemble_packing import cut_codes, restore_codes
+from lhtree.model.tree import repeat_roots
 
 if TYPE_CHECKING:
     from lhtree.model.ensemble import Ensemble
@@ -20,6 +21,7 @@ Check = tuple[bool, str]  # whether it holds, and what is wrong if not
 
 LARGEST_POWER = 1200  # of the steps of a grid
 LARGEST_SCORE = 2**53
+MOST_AVERAGED = 2**20  # trees, whose values add up to less than LARGEST_SCORE
 GAP = np.iinfo(np.int32).min  # a missing value
 
 
@@ -42,7 +44,13 @@ def _check_scale(ensemble: Ensemble) -> Iterator[Check]:
     yield base.dtype == np.int64 and base.ndim == 1, "base is not a list of int64"
     yield len(base) > 0, "there is no output"
     yield ensemble.value.shape[1] == len(base), "value does not have one column per output"
-    yield bool(np.all(np.abs(base.astype(np.float64)) < LARGEST_SCORE)), "base is out of range"
+    n_averaged = ensemble.n_averaged
+    is_count = type(n_averaged) is int and 1 <= n_averaged <= MOST_AVERAGED
+    yield is_count, f"n_averaged is not an integer from 1 to {MOST_AVERAGED}"
+    is_whole = n_averaged in (1, len(ensemble))
+    yield is_whole, "n_averaged is neither 1 nor the number of trees"
+    largest = LARGEST_SCORE / n_averaged
+    yield bool(np.all(np.abs(base.astype(np.float64)) < largest)), "base is out of range"
     importance = ensemble.importance
     yield importance.dtype == np.float64, "importance is not float64"
     is_fitting = importance.shape == ensemble.columns.n_codes.shape
@@ -74,7 +82,7 @@ def _check_nodes(ensemble: Ensemble) -> Iterator[Check]:
     yield bool(np.all(left[~is_split] == -1)), "a leaf is not marked by -1"
     yield bool(np.all(ensemble.column[~is_split] == -1)), "a leaf has a column"
     yield bool(np.all(weight > 0)), "a node's rows have no weight"
-    root = np.repeat(ensemble.tree_start[:-1], np.diff(ensemble.tree_start))
+    root = repeat_roots(ensemble.tree_start)
     child = (root + left)[is_split]
     # In two steps: a sum of both could overflow.
     is_sum = weight[is_split] - weight[child] == weight[child + 1]

@@ -20,7 +20,7 @@ from lhtree import _core
 from lhtree.arrays import Floats, Ints
 from lhtree.data.sparse import move_columns, renumber_columns, split_blocks
 from lhtree.model.packing import pack, unpack
-from lhtree.model.tree import Tree, compute_depth, list_term_columns
+from lhtree.model.tree import Tree, compute_depth, compute_parents, list_term_columns
 from lhtree.model.validation import check_forest
 
 Votes = tuple[Floats, Floats, Floats]
@@ -146,18 +146,11 @@ class Forest:
 
     def compute_depth(self) -> Ints:
         """Return the depth of every node; a root has depth 0."""
-        root = self.tree_start[:-1]
-        shift = np.repeat(root, np.diff(self.tree_start))
-        return compute_depth(np.where(self.left < 0, -1, self.left + shift), root)
+        return compute_depth(self.left, self.tree_start)
 
     def compute_parents(self) -> Ints:
         """Return the parent of every node, numbered over the whole forest; -1 for a root."""
-        parent = np.full(len(self.left), -1, dtype=np.int64)
-        root = np.repeat(self.tree_start[:-1], np.diff(self.tree_start))
-        split = np.flatnonzero(self.left >= 0)
-        child = root[split] + self.left[split]
-        parent[child] = parent[child + 1] = split
-        return parent
+        return compute_parents(self.left, self.tree_start)
 
     def list_columns(self) -> NDArray[np.int32]:
         """Return the column of every term."""

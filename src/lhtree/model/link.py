@@ -1,4 +1,4 @@
-"""What the raw scores of a boosted model mean."""
+"""What the raw scores of the exact engine mean: of boosted trees, or a forest of numbers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lhtree.arrays import Floats
-from lhtree.model.ensemble import Ensemble
+from lhtree.model.ensemble import BoostedTree, Ensemble
 
 IDENTITY, LOG, SORTED = "identity", "log", "sorted"
 LOGIT, SOFTMAX, CERTAIN = "logit", "softmax", "certain"
@@ -19,7 +19,7 @@ LOG_LOSSES = ("poisson", "gamma")  # whose scores are logarithms of the predicti
 
 @dataclass(frozen=True, eq=False)
 class Link:
-    """How the raw scores of a boosted model become its predictions.
+    """How the raw scores of a model become its predictions.
 
     Parameters
     ----------
@@ -31,11 +31,14 @@ class Link:
         Class labels; None for numbers.
     levels : tuple of float
         Levels of a list of quantiles.
+    is_averaged : bool
+        Whether scores are means over the trees of a forest, not sums over boosted ones.
     """
 
     name: str
     classes: NDArray[Any] | None = None
     levels: tuple[float, ...] = ()
+    is_averaged: bool = False
 
     @property
     def is_of_classes(self) -> bool:
@@ -61,6 +64,8 @@ class Link:
 
     def describe_task(self, class_names: Sequence[str]) -> str:
         """Return in words what a tree does."""
+        if self.is_averaged:
+            return f"votes for a number; the {self.name_score()} is the mean over all trees"
         if self.name == SOFTMAX:
             return f"adds to the scores of {len(class_names)} classes"
         if self.name == LOGIT:
@@ -68,6 +73,10 @@ class Link:
         if len(self.levels) > 1:
             return f"adds to the predictions of {len(self.levels)} quantiles"
         return f"adds to the {self.name_score()}"
+
+    def read_values(self, tree: BoostedTree) -> Floats:
+        """Return what the nodes of a tree say: what they add, in a forest what they predict."""
+        return tree.prediction if self.is_averaged else tree.value
 
     def predict_numbers(self, score: Floats) -> Floats:
         """Return the predicted numbers of raw scores: of quantiles, one column per level."""
@@ -77,7 +86,9 @@ class Link:
 
 
 def read_link(model: Any) -> Link:
-    """Return the link of a fitted boosted model: the only place that asks for its loss."""
+    """Return the link of a fitted model: the only place that asks for its loss."""
+    if not hasattr(model, "loss"):
+        return Link(IDENTITY, is_averaged=True)
     classes = getattr(model, "classes_", None)
     if classes is None:
         levels = getattr(model, "_quantile", None)
@@ -89,6 +100,6 @@ def read_link(model: Any) -> Link:
     return Link(kinds.get(len(classes), SOFTMAX), classes)
 
 
-def is_boosted(model: Any) -> bool:
-    """Return whether a fitted model consists of boosted trees."""
+def is_exact(model: Any) -> bool:
+    """Return whether a fitted model is of the exact engine: boosted, or a forest of numbers."""
     return isinstance(getattr(model, "forest_", None), Ensemble)

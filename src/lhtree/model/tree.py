@@ -110,7 +110,7 @@ class Tree:
 
     def compute_depth(self) -> Ints:
         """Return the depth of every node; the root has depth 0."""
-        return compute_depth(self.left, np.zeros(1, dtype=np.int64))
+        return compute_depth(self.left, np.array([0, self.n_nodes]))
 
     def compute_importances(self) -> Floats:
         """Return how strongly the splits rely on each feature; zeros without a split."""
@@ -143,13 +143,28 @@ class Tree:
         return Terms(feature, forest.weight[terms], forest.center[terms], forest.std[terms])
 
 
-def compute_depth(left: NDArray[Any], root: Ints) -> Ints:
-    """Return the depth of every node, level by level."""
+def repeat_roots(tree_start: Ints) -> Ints:
+    """Return for every node the root of its tree."""
+    return np.repeat(tree_start[:-1], np.diff(tree_start))
+
+
+def compute_parents(left: NDArray[Any], tree_start: Ints) -> Ints:
+    """Return the parent of every node, counted over all trees; -1 for a root."""
+    parent = np.full(len(left), -1, dtype=np.int64)
+    split = np.flatnonzero(left >= 0)
+    child = left[split] + repeat_roots(tree_start)[split]
+    parent[child] = parent[child + 1] = split
+    return parent
+
+
+def compute_depth(left: NDArray[Any], tree_start: Ints) -> Ints:
+    """Return the depth of every node in its tree, level by level."""
+    first_child = left + repeat_roots(tree_start)
     depth = np.zeros(len(left), dtype=np.int64)
-    level = root
+    level = tree_start[:-1]
     while len(level):
         level = level[left[level] >= 0]
-        child = left[level]
+        child = first_child[level]
         depth[child] = depth[child + 1] = depth[level] + 1
         level = np.concatenate([child, child + 1])
     return depth

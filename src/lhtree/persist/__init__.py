@@ -25,7 +25,7 @@ def save(model: TreeEstimator, path: PathLike) -> None:
 
     Parameters
     ----------
-    model : LHTClassifier, LHForestClassifier, LHBoostClassifier or LHBoostRegressor
+    model : classifier or regressor of this package
         A fitted model. Its labels must be strings, integers, floats or truth
         values, its parameters plain data: a function as `oob_score` is refused.
     path : str or path-like
@@ -71,7 +71,7 @@ def load(path: PathLike) -> TreeEstimator:
 
     Returns
     -------
-    LHTClassifier, LHForestClassifier, LHBoostClassifier or LHBoostRegressor
+    classifier or regressor of this package
         The fitted model.
 
     See Also

@@ -48,6 +48,12 @@ def _decode_quantile(json: Any) -> float | list[float] | None:
     return quantile
 
 
+def _decode_shift(json: Any) -> list[int]:
+    if type(json) is not list or not all(type(each) is int and abs(each) < 2**53 for each in json):
+        raise NotPlainError("is not a list of integers within 2**53")
+    return json
+
+
 SCALARS = (
     Attribute("power", int, decode_integer(-1200)),
     Attribute("origin", float, _decode_float),
@@ -58,22 +64,30 @@ ATTRIBUTES = (
     Attribute("_loss", str, _decode_loss, is_always_there=False),
     Attribute("_best_round", int, decode_integer(0), is_always_there=False),
     Attribute("_seed", int, decode_integer(0), is_always_there=False),
+    Attribute("_shift", lambda each: each, _decode_shift, is_always_there=False),
     Attribute("_quantile", lambda each: each, _decode_quantile, is_always_there=False),
     Attribute("train_score_", np.ascontiguousarray, _decode_scores, is_array=True),
     Attribute("validation_score_", np.ascontiguousarray, _decode_scores, is_array=True),
 )
 
 
-def _unpack(arrays: Arrays, **scalars: Any) -> Ensemble:
+def unpack_ensemble(arrays: Arrays, **scalars: Any) -> Ensemble:
+    """Take the arrays of an ensemble out of those of a file."""
     packed = {name: arrays.pop(name) for name in ensemble_packing.DTYPES if name in arrays}
     return Ensemble.from_packed(packed, **scalars)
 
 
-def _list_checks(state: dict[str, Any]) -> Iterator[Check]:
+def check_codes(state: dict[str, Any]) -> Iterator[Check]:
+    """Yield whether names, columns, categories and trees fit together."""
     forest, columns = state["forest_"], state["columns_"]
     yield from check_columns(state)
     is_same = np.array_equal(columns.count_codes(), forest.columns.n_codes)
     yield is_same, "its columns_ have other numbers of categories than its trees"
+
+
+def _list_checks(state: dict[str, Any]) -> Iterator[Check]:
+    forest = state["forest_"]
+    yield from check_codes(state)
     yield state["n_iter_"] == len(forest), "its n_iter_ is not the number of its trees"
     n_scores, n_more = len(state["train_score_"]), len(state["validation_score_"])
     n_rounds = state.get("_best_round", len(forest))  # those of a refit have no scores
@@ -82,6 +96,8 @@ def _list_checks(state: dict[str, Any]) -> Iterator[Check]:
     n_classes, quantile = len(state.get("classes_", "12")), state.get("_quantile")
     n_outputs = n_classes if n_classes > 2 else len(quantile) if isinstance(quantile, list) else 1
     yield forest.n_outputs == n_outputs, f"its trees do not add to {n_outputs} scores"
+    is_shift = len(state.get("_shift", range(n_outputs))) == n_outputs
+    yield is_shift, "its _shift does not have a number for each score"
     yield n_classes > 1 or len(forest) == 0, "it has trees for a single class"
 
 
@@ -91,7 +107,7 @@ def _make_family(kind: Any, attributes: tuple[Attribute, ...]) -> Family:
         attributes=attributes,
         read_parameters=BoostingParams.read,
         pack=ensemble_packing.pack,
-        unpack=_unpack,
+        unpack=unpack_ensemble,
         list_checks=_list_checks,
         scalars=SCALARS,
     )

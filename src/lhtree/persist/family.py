@@ -12,6 +12,18 @@ from lhtree.persist.attributes import Attribute
 Check = tuple[bool, str]  # whether it holds, and what is wrong if not
 
 
+class Part(NamedTuple):
+    """An object that a fit leaves behind, beside `forest_`, as arrays of a file.
+
+    `unpack` takes its arrays out of those of the file.
+    """
+
+    name: str
+    pack: Callable[[Any], Arrays]
+    unpack: Callable[[Arrays], Any]
+    is_always_there: bool = True
+
+
 class Family(NamedTuple):
     """Models with the same attributes.
 
@@ -27,6 +39,7 @@ class Family(NamedTuple):
     unpack: Callable[..., Any]
     list_checks: Callable[[dict[str, Any]], Iterator[Check]]
     scalars: tuple[Attribute, ...] = ()  # of `forest_`
+    parts: tuple[Part, ...] = ()
 
 
 def check_columns(state: dict[str, Any]) -> Iterator[Check]:

@@ -1,4 +1,4 @@
-"""Forests as plain data, and back."""
+"""Forests of classes as plain data, and back."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ from lhtree.training.plan import Draw
 PREFIX = "forest."  # starts the names of the forest's arrays
 
 
-def _decode_draw(json: Any) -> Draw:
+def decode_draw(json: Any) -> Draw:
+    """Accept how estimators draw their rows."""
     if type(json) is not list or len(json) != 3:
         raise NotPlainError("does not have three parts")
     n_rows, n_draws, bootstrap = json
@@ -41,19 +42,21 @@ def _decode_draw(json: Any) -> Draw:
     return draw
 
 
-def _encode_score(score: Any) -> Any:
+def encode_score(score: Any) -> Any:
     """Encode the score, which may be anything that the user's metric returns."""
     return values.encode(float(score) if isinstance(score, np.floating) else score)
 
 
-def _decode_score(json: Any) -> float:
+def decode_score(json: Any) -> float:
+    """Accept an out-of-bag score."""
     score = values.decode(json)
     if type(score) not in (int, float, bool):
         raise NotPlainError("is not a number")
     return float(score) if type(score) is float else score
 
 
-def _decode_strength(json: Any) -> float:
+def decode_strength(json: Any) -> float:
+    """Accept a strength of shrinkage."""
     strength = values.decode(json)
     if type(strength) is not float or not 0 <= strength < math.inf:
         raise NotPlainError("is not a finite number from 0 up")
@@ -82,11 +85,11 @@ ATTRIBUTES = (
     Attribute("n_classes_", int, decode_integer(1)),
     *OF_COLUMNS,
     Attribute("_seed", int, decode_integer(0, 2**64 - 1)),
-    Attribute("_draw", list, _decode_draw),
+    Attribute("_draw", list, decode_draw),
     Attribute("_standardized", bool, decode_flag),
-    Attribute("shrinkage_", values.encode, _decode_strength),
+    Attribute("shrinkage_", values.encode, decode_strength),
     Attribute("calibration_", values.encode_array, _decode_calibration, is_always_there=False),
-    Attribute("oob_score_", _encode_score, _decode_score, is_always_there=False),
+    Attribute("oob_score_", encode_score, decode_score, is_always_there=False),
     Attribute(
         "oob_decision_function_",
         np.ascontiguousarray,

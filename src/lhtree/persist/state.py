@@ -1,7 +1,8 @@
 """The model as plain data, and back.
 
-Whatever `fit` sets must be among the attributes that `forests.py` and `boosting.py` list (or
-in `forest_`): saving refuses a model with anything else, so that nothing is lost silently.
+Whatever `fit` sets must be among the attributes that `forests.py`, `averaging.py` and
+`boosting.py` list (or in `forest_`): saving refuses a model with anything else, so that
+nothing is lost silently.
 """
 
 from __future__ import annotations
@@ -13,13 +14,13 @@ from typing import Any
 from lhtree.arrays import Arrays
 from lhtree.data.columns import Columns
 from lhtree.estimators.base import TreeEstimator
-from lhtree.persist import boosting, forests, values
+from lhtree.persist import averaging, boosting, forests, values
 from lhtree.persist.attributes import Attribute
 from lhtree.persist.family import Family
 from lhtree.persist.values import NotPlainError
 
 FORMAT = 2  # raised when older versions could not read what is written
-FAMILIES = (forests.FORESTS, boosting.CLASSIFIERS, boosting.REGRESSORS)
+FAMILIES = (forests.FORESTS, averaging.FORESTS, boosting.CLASSIFIERS, boosting.REGRESSORS)
 CLASSES = {kind.__name__: (kind, family) for family in FAMILIES for kind in family.classes}
 # What scikit-learn keeps for the process in which it trains.
 NOT_SAVED = {"_metadata_request", "_skl_callbacks"}
@@ -29,6 +30,9 @@ def describe(model: TreeEstimator) -> tuple[dict[str, Any], Arrays]:
     """Return a fitted model as JSON and arrays; raise a ValueError if it has more than that."""
     family, state = _get_family(model), vars(model)
     arrays = family.pack(model.forest_)
+    for own in family.parts:
+        if own.name in state:
+            arrays |= own.pack(state[own.name])
     fitted: dict[str, Any] = {
         scalar.name: scalar.encode(getattr(model.forest_, scalar.name))
         for scalar in family.scalars
@@ -66,7 +70,8 @@ def check_savable(model: Any) -> None:
     if "forest_" not in vars(model):
         raise ValueError(f"model must be fitted before it is saved: call {model}.fit first.")
     attributes = _get_family(model).attributes
-    known = {attribute.name for attribute in attributes} | NOT_SAVED | {"forest_"}
+    parts = {part.name for part in _get_family(model).parts}
+    known = {attribute.name for attribute in attributes} | parts | NOT_SAVED | {"forest_"}
     unknown = sorted(set(vars(model)) - known - set(model.get_params(deep=False)))
     if unknown:
         raise ValueError(
@@ -92,6 +97,12 @@ def restore(description: dict[str, Any], arrays: Arrays) -> TreeEstimator:
         part = arrays if attribute.is_array else fitted
         if attribute.name in part or attribute.is_always_there:
             state[attribute.name] = _take(attribute, part)
+    for own in family.parts:
+        found = own.unpack(arrays)
+        if found is not None:
+            state[own.name] = found
+        elif own.is_always_there:
+            raise ValueError(f"its attribute {own.name!r} is missing")
     if arrays:
         raise ValueError(f"it has the unknown array {min(arrays)[:40]!r}")
     state.setdefault("columns_", Columns(state["n_features_in_"]))

@@ -18,6 +18,7 @@ from lhtree.plot.canvas import (
     UP,
     choose_decimals,
     format_change,
+    format_plain,
     name_class,
     shorten,
 )
@@ -85,29 +86,38 @@ class _VotingStyle:
 
 
 class _BoostedStyle:
-    """Nodes of boosted trees: conditions, and what they add to the raw score."""
+    """Nodes of the exact engine: conditions, and what they add to the raw score.
+
+    Those of a forest of numbers show what they predict; bars start from the mean.
+    """
 
     inches = 2.0
     shapes = ((N_LETTERS, 3), (N_LETTERS + 6, 2))
     sides = ("yes", "no")
-    colors = (UP, "raises the score"), (DOWN, "lowers the score")
 
     def __init__(self, model: Any, tree: BoostedTree) -> None:
         self.tree, self.words = tree, make_vocabulary(model, "raw")
         view, link = view_model(model), self.words.link
         assert link is not None
+        self.is_averaged = link.is_averaged
+        self.colors = (UP, "raises the score"), (DOWN, "lowers the score")
+        if self.is_averaged:
+            self.colors = (UP, "above the mean"), (DOWN, "below the mean")
         self.task = link.describe_task([name_class(label) for label in self.words.classes])
         self.names = [shorten(name, 12) for name in view.output_names]
         if view.classes is not None and tree.value.shape[1] > 1:
             self.names = [name_class(label, 12) for label in view.classes]
         self.largest = float(np.abs(tree.value).max()) or 1.0
-        self.decimals = choose_decimals([self.largest])
+        shown = np.abs(tree.prediction).max() if self.is_averaged else self.largest
+        self.decimals = choose_decimals([float(shown)])
 
     def describe(self, node: int) -> NodeFacts:
         tree, value = self.tree, self.tree.value[node]
         k = int(np.abs(value).argmax())
         change = float(value[k])
         text = format_change(change, self.decimals)
+        if self.is_averaged:
+            text = format_plain(float(tree.prediction[node, k]), self.decimals)
         if len(value) > 1:
             text = f"{self.names[k]} {text}"
         size, color = abs(change) / self.largest / 2, UP if change >= 0 else DOWN

@@ -24,8 +24,9 @@ def plot_tree(model: Any, tree: int = 0, *, max_nodes: int = 60, ax: Axes | None
     fraction of the tree's class among them (after shrinkage, if the model uses it), also as a
     bar. A node of a boosted tree shows its condition (rows that fulfil it go left), its
     fraction of the training rows and, also as a bar, what it adds to the raw score (a split:
-    on average); with many classes, to the score that it changes most. Splits have round
-    corners, leaves a thick border.
+    on average); with many classes, to the score that it changes most. A node of a forest of
+    numbers shows what it predicts, and as a bar how far that is from the mean. Splits have
+    round corners, leaves a thick border.
 
     Parameters
     ----------

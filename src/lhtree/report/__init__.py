@@ -17,7 +17,7 @@ from lhtree.explain import arguments, model_view
 from lhtree.explain.model_view import ModelView
 from lhtree.explain.wording import choose_decimals, make_vocabulary
 from lhtree.files import write_atomically
-from lhtree.model.link import is_boosted
+from lhtree.model.link import is_exact, read_link
 from lhtree.report import numbers, rows, summary, trees
 from lhtree.report.boosted_trees import describe_boosted_tree
 from lhtree.report.metrics import Predictions, compute_metrics
@@ -155,7 +155,7 @@ def _collect_data(
     model = view.model
     digits = _choose_digits(view, X, number)
     return {
-        "kind": "boosted" if is_boosted(model) else "votes",
+        "kind": _name_kind(model),
         "classes": [] if view.classes is None else [str(label) for label in view.classes],
         "outputs": list(view.output_names),
         "start": view.start_name,
@@ -170,9 +170,16 @@ def _collect_data(
     }
 
 
+def _name_kind(model: Any) -> str:
+    """Return what nodes say: the votes of classes, what they add, or a mean of numbers."""
+    if not is_exact(model):
+        return "votes"
+    return "averaged" if read_link(model).is_averaged else "boosted"
+
+
 def _choose_digits(view: ModelView, X: Any, number: Ints) -> int:
     """Return how many decimals contributions have: four of votes, else five digits."""
-    if not is_boosted(view.model):
+    if not is_exact(view.model):
         return VOTE_DIGITS
     scores = view.explain(view.model.encode_rows(rows.take_filled(X, number)))
     shown = [*np.abs(scores.score).max(axis=0).tolist(), *scores.base.tolist()]
@@ -191,7 +198,7 @@ def _describe_trees(
     counted = _choose_counted(predictions.n_rows, number)
     position = np.searchsorted(counted, number)
     table = model.encode_rows(rows.take_filled(X, counted))
-    if isinstance(predictions, Predictions) and not is_boosted(model):
+    if isinstance(predictions, Predictions) and not is_exact(model):
         Z, y_encoded = view.standardize(table), predictions.y_encoded[counted]
         return [trees.describe_tree(model, tree, Z, y_encoded, position) for tree in shown]
     words = make_vocabulary(model, "raw")
@@ -204,7 +211,7 @@ def _describe_trees(
 
 def _describe_probability(view: ModelView) -> str:
     """Return how probabilities follow from scores."""
-    if not is_boosted(view.model):
+    if not is_exact(view.model):
         return "From predict_proba; computed from the votes of all classes."
     if view.score_name == "log-odds":
         return "From predict_proba: the logistic function of the log-odds."

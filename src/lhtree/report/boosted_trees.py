@@ -1,4 +1,4 @@
-"""What the report's tree viewer shows of boosted trees, as plain data."""
+"""What the report's tree viewer shows of the trees of the exact engine, as plain data."""
 
 from __future__ import annotations
 
@@ -44,11 +44,19 @@ def describe_boosted_tree(
         "left": tree.left.tolist(),
         "fraction": [cut_digits(value, 4) for value in tree.fraction.tolist()],
         "value": [[cut_digits(v, 5) for v in values] for values in tree.value.tolist()],
+        **_describe_predictions(tree, words),
         "counted": count.tolist(),
         "splits": [_describe_split(tree, k, words) if is_split[k] else None for k in nodes],
         "terms": [_describe_terms(tree, k, column_std) if is_split[k] else None for k in nodes],
         "leaf": leaf[shown].tolist(),
     }
+
+
+def _describe_predictions(tree: BoostedTree, words: Vocabulary) -> dict[str, Any]:
+    """Return what the nodes of a tree in a forest predict."""
+    if words.link is None or not words.link.is_averaged:
+        return {}
+    return {"predicted": [cut_digits(v, 6) for v in tree.prediction[:, 0].tolist()]}
 
 
 def _describe_split(tree: BoostedTree, node: int, words: Vocabulary) -> list[str]:

@@ -14,7 +14,7 @@ from lhtree.estimators import lookup
 from lhtree.explain import Explanation, explain_rows, model_view, nearest_counterfactual
 from lhtree.explain.counterfactuals import can_be_proven
 from lhtree.explain.row_text import describe_values
-from lhtree.model.link import is_boosted
+from lhtree.model.link import is_exact
 from lhtree.report.metrics import Predictions
 from lhtree.report.numbers import NumberPredictions
 from lhtree.report.trees import cut_digits
@@ -146,7 +146,7 @@ def _choose_starts(model: Any, table: NDArray[Any], predicted: Ints) -> list[Int
 
 
 def _describe_counterfactual(model: Any, x: Any, start: Any, text: list[str]) -> dict[str, Any]:
-    n_evaluations = N_BOOSTED_EVALUATIONS if is_boosted(model) else N_EVALUATIONS
+    n_evaluations = N_BOOSTED_EVALUATIONS if is_exact(model) else N_EVALUATIONS
     nearest = nearest_counterfactual(
         model,
         x,

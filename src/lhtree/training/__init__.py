@@ -1,5 +1,7 @@
-"""The steps of a fit: growing trees on a backend, and what follows from out-of-bag votes.
+"""What a fit does with encoded rows: growing trees, boosting, and out-of-bag work.
 
-`backend` is the interface to the rows and `local` implements it in memory. The other modules
-decide on the size of the ensemble, shrinkage and calibration, and report progress.
+`plan` is what the core is asked to grow. Forests: `backend` is the interface to the rows and
+`local` implements it in memory; `out_of_bag`, `forest_size`, `shrinkage` and `calibration` decide
+by out-of-bag votes. Boosting: `boosting_rows` encodes the rows, `targets` turns y into integers,
+`rounds` runs the rounds. `progress` reports on both.
 """

@@ -88,3 +88,32 @@ class BoostingPlan:
     levels: tuple[float, ...] = ()  # of quantile loss, one per output
     monotonic_cst: tuple[int, ...] = ()  # trends of the columns: -1, 0 or 1; none: all 0
     interaction_cst: tuple[tuple[int, ...], ...] = ()  # groups of columns; none: all are one
+
+
+@dataclass(frozen=True)
+class AveragedPlan:
+    """Which trees of a forest on the exact engine to grow, and how.
+
+    Weights are in units of row weights. Draws depend only on ``seed`` and on the numbers of
+    estimator, row, node and column.
+    """
+
+    n_estimators: int
+    n_draws: int  # rows drawn per estimator
+    seed: int = 0
+    first_estimator: int = 0
+    bootstrap: bool = False
+    max_features: int = 0  # columns drawn at each node; 0: all
+    axis_splits: bool = True  # whether to try each of them alone
+    n_hyperplanes: int = 0  # over all columns drawn, halves, quarters, ...
+    hyperplane_interval: int = 1  # estimators from one that has hyperplanes to the next
+    shrinkage: float = 0.3  # of correlations, in directions
+    term_price: float = 0.0  # of each term of a hyperplane but one, in units of the node's noise
+    max_depth: int = NO_MAX_DEPTH
+    max_leaf_nodes: int = 0  # 0: no limit
+    min_split_weight: int = 2  # of a node that is divided
+    min_weight: int = 1  # of a side of a split
+    unit_weight: float = 1.0  # what a row of weight one weighs
+    weight_shift: int = 0  # bits that weights lose in directions
+    monotonic_cst: tuple[int, ...] = ()  # trends of the columns: -1, 0 or 1; none: all 0
+    interaction_cst: tuple[tuple[int, ...], ...] = ()  # groups of columns; none: all are one

@@ -86,12 +86,12 @@ class RoundProgress(Progress):
 
     @property
     def has_callbacks(self) -> bool:
-        """Whether callbacks want to hear of each round."""
+        """Whether there are callbacks to call after each round."""
         return bool(getattr(self._context, "_callbacks", ()))
 
     @property
     def is_needed(self) -> bool:
-        """Whether anyone hears of the rounds."""
+        """Whether anything is reported."""
         return self._is_verbose or self.has_callbacks
 
     def begin_round(self) -> None:

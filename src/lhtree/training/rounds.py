@@ -10,9 +10,11 @@ import numpy as np
 
 from lhtree import _core
 from lhtree.arrays import Arrays, Floats
-from lhtree.model.ensemble import Ensemble, GridColumns, sum_gains
+from lhtree.model.ensemble import Ensemble
 from lhtree.model.ensemble_parts import TREE_ARRAYS, TreeStarts, cut_trees, join_trees
-from lhtree.training.boosting import Rows
+from lhtree.model.ensemble_splits import sum_gains
+from lhtree.model.grid_columns import GridColumns
+from lhtree.training.boosting_rows import Rows
 from lhtree.training.plan import BoostingPlan
 from lhtree.training.targets import TargetScale
 
@@ -32,9 +34,9 @@ class Boosting:
     ----------
     columns : GridColumns
         How the columns were encoded.
-    rows, others : Rows
-        Rows to train on, some of which may be held out, and more rows that say when to stop.
-        Their scores go along with the rounds, but not with those of `run`.
+    rows, validation : Rows
+        Rows to train on, some of which may be held out, and more validation rows. `add` updates
+        their scores, `run` does not.
     loss : {"squared_error", "quantile", "poisson", "gamma", "log_loss"}
         What the rounds lower.
     plan : BoostingPlan
@@ -49,7 +51,7 @@ class Boosting:
 
     columns: GridColumns
     rows: Rows
-    others: Rows
+    validation: Rows
     loss: str
     plan: BoostingPlan
     scale: TargetScale
@@ -74,10 +76,12 @@ class Boosting:
         first = self.plan.first_round + self.n_done
         plan = replace(self.plan, n_rounds=n_rounds, first_round=first, patience=0)
         result = self._call(plan)
-        self.rows.score, self.others.score = result["score"], result["validation_score"]
+        self.rows.score, self.validation.score = result["score"], result["validation_score"]
 
     def _call(self, plan: BoostingPlan) -> Arrays:
-        result = _core.boost(self.columns, self.rows, self.others, self.loss, plan, self.n_threads)
+        result = _core.boost(
+            self.columns, self.rows, self.validation, self.loss, plan, self.n_threads
+        )
         known = bool(self.training_sum)  # then the first is the last of those
         self.training_sum += result["training_loss"][known:].tolist()
         self.held_out_sum += result["validation_loss"][known:].tolist()
@@ -105,12 +109,13 @@ class Boosting:
             power=scale.power,
             origin=scale.origin,
             importance=importance,
+            n_averaged=1,
             **{name: trees[name] for name in TREE_ARRAYS},
         )
 
     def weigh_validation(self) -> int:
-        """Return the weight of all rows that say when to stop."""
-        return self.rows.weigh()[1] + sum(self.others.weigh())
+        """Return the weight of all validation rows, held out or given."""
+        return self.rows.weigh()[1] + sum(self.validation.weigh())
 
     def average_losses(self, first: int = 0) -> Losses:
         """Return the mean losses before the first and after each round."""
@@ -147,16 +152,16 @@ def count_refitted(boosting: Boosting, n_rounds: int) -> int:
 
 
 class Watch(Protocol):
-    """Looks at the rounds between calls of the core."""
+    """Measures and reports rounds between calls of the core."""
 
     def get_tolerance(self, boosting: Boosting) -> float:
-        """Return by how much what falls must fall to count."""
+        """Return by how much a measure must be lower to count."""
 
     def begin(self, boosting: Boosting) -> int:
         """Return how many rounds to add before the next look."""
 
     def measure(self, boosting: Boosting, n_rounds: int) -> float:
-        """Return what should fall, after a number of rounds."""
+        """Return the measure that rounds should lower, after a number of them."""
 
     def end(self, boosting: Boosting) -> bool:
         """Report the rounds so far; return whether to stop."""

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from lhtree import _core
 from lhtree.arrays import Floats, Ints
-from lhtree.model.ensemble import GridColumns
+from lhtree.model.grid_columns import GridColumns
 
 Flags = NDArray[np.uint8]
 Int32s = NDArray[np.int32]
@@ -210,7 +210,7 @@ def place_offset(name: str, offset: Floats | None, scale: TargetScale) -> Ints |
 def place_classes(
     y: Int32s, weights: Weights, held_out: Flags | None, validation: Int32s, n_classes: int
 ) -> Targets:
-    """Return numbers of classes, whose scores start with the logarithms of their shares.
+    """Return indices of classes; their scores start with the logarithms of their shares.
 
     Two classes have one score, the log-odds of the second; more have one each.
     """

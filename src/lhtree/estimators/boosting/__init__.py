@@ -1,9 +1,9 @@
 """Boosting: estimators that add rounds of trees, one after the other.
 
 `regressor` and `classifier` hold parameters, docstrings and what targets and scores mean;
-`base` runs the steps of a fit; `rows`, `offsets` and `validation` say which rows train, where
-their scores begin, and which rows say when to stop; `preparation` makes integers of them;
-`continuation` is for warm starts; `watch` and `scoring` look at the rounds; `params` checks the
+`base` runs the steps of a fit; `samples`, `offsets` and `validation` hold the training rows,
+`init_score` and the validation rows; `preparation` turns them into integers;
+`warm_start` continues a model; `watch` and `scoring` look at the rounds; `params` checks the
 parameters and resolves them for given data, `constraints` those that say what columns may do.
 """
 

@@ -6,15 +6,17 @@ from dataclasses import replace
 
 from lhtree.data.reading import read_rows
 from lhtree.estimators.base import TreeEstimator, restored_on_error, with_callbacks
-from lhtree.estimators.boosting.continuation import Earlier, negate
+from lhtree.estimators.boosting.coverage import Watched, move_scores
 from lhtree.estimators.boosting.offsets import check_pair, read_offset
 from lhtree.estimators.boosting.params import BoostingParams
 from lhtree.estimators.boosting.preparation import prepare
-from lhtree.estimators.boosting.rows import Part, keep_positive
 from lhtree.estimators.boosting.scoring import GrowingScores, make_scorer
 from lhtree.estimators.boosting.validation import hold_out, read_validation
+from lhtree.estimators.boosting.warm_start import Earlier, negate
 from lhtree.estimators.boosting.watch import FitWatch
 from lhtree.estimators.params import count_threads
+from lhtree.estimators.samples import keep_positive, read_samples
+from lhtree.model.ensemble import Ensemble
 from lhtree.training.progress import RoundProgress
 from lhtree.training.rounds import count_refitted, run_watched
 
@@ -29,6 +31,7 @@ class BoostingEstimator(TreeEstimator):
     """
 
     LOSSES: tuple[str, ...]
+    forest_: Ensemble
 
     @with_callbacks
     def fit(
@@ -82,7 +85,7 @@ class BoostingEstimator(TreeEstimator):
         is_verbose = bool(params.verbose)
         progress = RoundProgress(self, data, is_verbose=is_verbose)
         with restored_on_error(self):
-            training = self._read_part(X, y, sample_weight, init_score, params)
+            training = self._read_samples(X, y, sample_weight, init_score, params)
             validation = read_validation(
                 self, X_val, y_val, sample_weight_val, init_score_val, params
             )
@@ -101,42 +104,48 @@ class BoostingEstimator(TreeEstimator):
                 stops = held_out is not None
             parts = training, held_out, validation
             boosting = prepare(self, *parts, params, seed=self._seed, stops_early=stops)
+            watched = None
+            if stops and params.levels:
+                watched = Watched.of(boosting, training, held_out, validation)
             if earlier is not None:
                 earlier.join(boosting, training, validation)
             scores = None
             if scorer is not None:
                 scores = GrowingScores(self, scorer, *parts, self._seed)
             is_stopped = self._run(boosting, scores, progress, earlier, float(params.tol))
+            if watched is not None:
+                self._move_quantiles(watched, params)
             if held_out is not None and not is_stopped and params.refits(len(training.y)):
                 self._best_round = len(self.forest_)
                 n_rounds = count_refitted(boosting, self._best_round)
                 del boosting, scores
                 progress.report_refit(self._best_round, n_rounds)
                 self._refit(training, n_rounds, params)
-        progress.end()
+            progress.end()
         return self
+
+    def _move_quantiles(self, watched, params):
+        """Let so many of the rows that said when to stop lie below a quantile as should."""
+        shift = watched.measure_shift(self.forest_, params.levels, params.n_threads)
+        self.forest_ = move_scores(self.forest_, shift)
+        self._shift = shift.tolist()
 
     def _refit(self, training, n_rounds, params):
         """Grow a model of so many rounds from all rows in place of the one there is."""
         boosting = prepare(self, training, None, None, params, seed=self._seed, stops_early=False)
         boosting.plan = replace(boosting.plan, n_rounds=n_rounds)
-        self.forest_ = boosting.take(boosting.run())
+        forest = boosting.take(boosting.run())
+        self.forest_ = move_scores(forest, self._shift) if hasattr(self, "_shift") else forest
         self.n_iter_ = len(self.forest_)
 
-    def _read_part(self, X, y, sample_weight, init_score, params):
+    def _read_samples(self, X, y, sample_weight, init_score, params):
         """Return the training rows of positive weight."""
-        X, y, weight = self._read_training(
-            X,
-            y,
-            sample_weight,
-            params,
-            learns_columns=True,
-            has_codes=True,
-            y_numeric=self._is_regressor,
-            order=None,
-        )
-        offset = read_offset(init_score, X.shape[0], "init_score", "X")
-        return self._encode_targets(keep_positive(Part(X, y, weight, offset)), params)
+        samples = read_samples(self, X, y, sample_weight, params)
+        offset = read_offset(init_score, len(samples.y), "init_score", "X")
+        return self._encode_targets(keep_positive(samples._replace(offset=offset)), params)
+
+    def _stratify(self, samples, fraction):
+        """Return the classes by which held-out rows are drawn, None to draw from all rows."""
 
     def _list_missed(self, y, kept, held_out):
         """Return held-out rows that the training rows cannot do without."""
@@ -156,7 +165,8 @@ class BoostingEstimator(TreeEstimator):
             n_rounds = run_watched(boosting, watch)
         self.forest_ = boosting.take(n_rounds)
         self.n_iter_ = len(self.forest_)
-        self.__dict__.pop("_best_round", None)  # of an earlier fit
+        for name in ("_best_round", "_shift"):  # of an earlier fit
+            self.__dict__.pop(name, None)
         found = negate(boosting.average_losses()) if scores is None else scores.list_all()
         if earlier is not None:
             found = earlier.extend(found, has_losses=scores is None)

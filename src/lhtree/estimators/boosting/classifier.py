@@ -12,8 +12,8 @@ from sklearn.utils.multiclass import check_classification_targets
 from lhtree.data.table import encode
 from lhtree.data.weights import check_range, compute_class_weight
 from lhtree.estimators.boosting.base import BoostingEstimator
-from lhtree.estimators.boosting.rows import keep_positive
 from lhtree.estimators.docstrings import describe_boosting
+from lhtree.estimators.samples import keep_positive
 from lhtree.training.targets import place_classes, place_nothing
 
 MOST_CLASSES = 2**16  # of which the core takes scores
@@ -21,7 +21,7 @@ MOST_CLASSES = 2**16  # of which the core takes scores
 
 @describe_boosting(
     loss=""""log_loss"
-    What the trees lower."""
+    The loss that the trees lower."""
 )
 class LHBoostClassifier(ClassifierMixin, BoostingEstimator):
     """Gradient boosting for classes, with splits by single columns and by hyperplanes.
@@ -119,47 +119,47 @@ class LHBoostClassifier(ClassifierMixin, BoostingEstimator):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _encode_targets(self, part, params):
-        check_classification_targets(part.y)
-        self.classes_ = np.unique(part.y)
+    def _encode_targets(self, samples, params):
+        check_classification_targets(samples.y)
+        self.classes_ = np.unique(samples.y)
         if len(self.classes_) > MOST_CLASSES:
             raise ValueError(
                 f"y must have at most {MOST_CLASSES} classes, got {len(self.classes_)}; join rare "
                 "ones, or use LHBoostRegressor for numbers."
             )
-        y = encode(part.y, self.classes_)
-        factor = compute_class_weight(params.class_weight, self.classes_, y, part.weight)
+        y = encode(samples.y, self.classes_)
+        factor = compute_class_weight(params.class_weight, self.classes_, y, samples.weight)
         if factor is None:
-            return part._replace(y=y)
+            return samples._replace(y=y)
         if not factor.any():
             raise ValueError(
                 f"class_weight={params.class_weight!r} leaves no row with a positive weight."
             )
         check_range("class_weight", factor[factor > 0])
-        weight = np.ones(len(y)) if part.weight is None else part.weight
+        weight = np.ones(len(y)) if samples.weight is None else samples.weight
         weighted = (factor / factor.max())[y] * weight
         check_range("class_weight times sample_weight", weighted)
         weighted *= weight.sum() / weighted.sum()
-        kept = keep_positive(part._replace(weight=weighted))
+        kept = keep_positive(samples._replace(weight=weighted))
         self.classes_ = np.unique(kept.y)  # a class of weight 0 is absent
         return kept._replace(y=encode(kept.y, self.classes_))
 
-    def _encode_validation(self, part, params):
+    def _encode_validation(self, samples, params):
         classes = self.classes_.tolist()
-        for label in part.y.tolist():
+        for label in samples.y.tolist():
             if label not in classes:
                 raise ValueError(
                     f"y_val has the class {label!r}, which is not in y; its classes are {classes}."
                 )
-        return part._replace(y=encode(part.y, self.classes_))
+        return samples._replace(y=encode(samples.y, self.classes_))
 
-    def _stratify(self, part, fraction):
+    def _stratify(self, samples, fraction):
         """Return the classes, if each has a row for both parts."""
-        n_held_out = math.ceil(len(part.y) * fraction)
-        count = np.bincount(part.y)
+        n_held_out = math.ceil(len(samples.y) * fraction)
+        count = np.bincount(samples.y)
         n_classes = np.count_nonzero(count)
-        fits = n_held_out >= n_classes and len(part.y) - n_held_out >= n_classes
-        return part.y if fits and count[count > 0].min() > 1 else None
+        fits = n_held_out >= n_classes and len(samples.y) - n_held_out >= n_classes
+        return samples.y if fits and count[count > 0].min() > 1 else None
 
     def _list_missed(self, y, kept, held_out):
         """Return the first row of each class that would have no training row."""
@@ -169,10 +169,10 @@ class LHBoostClassifier(ClassifierMixin, BoostingEstimator):
     def _is_certain(self):
         return len(self.classes_) < 2
 
-    def _place_targets(self, part, weights, held_out, validation, params):
+    def _place_targets(self, samples, weights, held_out, validation, params):
         if self._is_certain():
-            return place_nothing(part.y, validation)
-        return place_classes(part.y, weights, held_out, validation, len(self.classes_))
+            return place_nothing(samples.y, validation)
+        return place_classes(samples.y, weights, held_out, validation, len(self.classes_))
 
     def decision_function(self, X):
         """Return raw scores: the log-odds of the second of two classes, or one score per class.

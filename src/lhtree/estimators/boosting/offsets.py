@@ -1,4 +1,4 @@
-"""Scores that rows begin with: `init_score` and `init_score_val` of a fit."""
+"""Scores that rows start from: `init_score` and `init_score_val` of a fit."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import numpy as np
 
 from lhtree.arrays import Floats
 from lhtree.data.validation import check_dates, check_present
+from lhtree.data.weights import to_numbers
 
 
 def read_offset(given: Any, n_rows: int, name: str, table: str) -> Floats | None:
@@ -16,11 +17,8 @@ def read_offset(given: Any, n_rows: int, name: str, table: str) -> Floats | None
         return None
     check_present(name, given)
     check_dates(name, given)
-    try:
-        offset = np.asarray(given, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise TypeError(f"{name} must be an array of numbers: {error}.") from error
-    if offset.ndim not in (1, 2) or len(offset) != n_rows:
+    offset = to_numbers(name, given)
+    if offset.ndim not in (1, 2) or len(offset) != n_rows or offset.shape[1:] == (0,):
         raise ValueError(
             f"{name} must have one entry per row of {table}, shape {(n_rows,)}, or a column for "
             f"each raw score, got an array of shape {offset.shape}."

@@ -17,6 +17,7 @@ from lhtree.estimators.params import (
     check_flag,
     check_integer,
     check_real,
+    check_verbose,
     count_columns,
     count_min_samples,
     count_threads,
@@ -27,12 +28,12 @@ from lhtree.training.plan import NO_MAX_DEPTH, BoostingPlan
 from lhtree.training.targets import MOST_BINS, Weights
 
 MOST_CATEGORIES = 255  # codes of a column
-FEW_ROWS = 100  # below them, a part of the rows cannot say when to stop
-MANY_ROWS = 20_000  # above them, a tenth of the rows is enough to say when to stop
+FEW_ROWS = 100  # fewer are too few to hold some out for validation
+MANY_ROWS = 20_000  # above them, a tenth of the rows is enough for validation
 MOST_ROUNDS = 2**24
 ROUNDS = 100  # "auto" without early stopping
-ROUNDS_AT_MOST, ROUNDS_OF_CLASSES = 1000, 2000  # with it; for more than two classes
-FIRST_RATE, RATE_GROWTH, MOST_RATE = 0.05, 0.0005, 0.15  # "auto"
+ROUNDS_AT_MOST, ROUNDS_OF_CLASSES = 600, 1000  # with it; for more than two classes
+FIRST_RATE, RATE_GROWTH, MOST_RATE = 0.05, 0.0015, 0.3  # "auto"
 LEAVES, LEAVES_OF_MANY_ROWS = 15, 31  # "auto"
 LEAST_HESSIAN = 0.1  # of a leaf where hessians are at most 1/4
 MIN_GAIN = 1.0  # of a split, in units of what one gains on noise
@@ -44,9 +45,19 @@ COUNTED = ("squared_error", "quantile")  # losses whose hessians are one: they c
 
 def list_levels(quantile: Any) -> list[Any]:
     """Return the levels that the parameter `quantile` names: none, one or several."""
-    if isinstance(quantile, list | tuple | np.ndarray):
+    if isinstance(quantile, np.ndarray):
+        quantile = quantile.tolist()
+    if isinstance(quantile, list | tuple):
         return list(quantile)
     return [] if quantile is None else [quantile]
+
+
+def check_bins(max_bins: Any, max_categories: Any) -> None:
+    """Refuse more bins or categories than a column of the exact engine has."""
+    wanted = f"an integer from 2 to {MOST_BINS}"
+    check_integer("max_bins", max_bins, wanted, low=2, high=MOST_BINS)
+    wanted = f"an integer from 2 to {MOST_CATEGORIES}"
+    check_integer("max_categories", max_categories, wanted, low=2, high=MOST_CATEGORIES)
 
 
 @dataclass(frozen=True)
@@ -93,6 +104,7 @@ class BoostingParams:
         params._check_rounds()
         params._check_trees()
         check_class_weight(params.class_weight, is_forest=False)
+        check_verbose(params.verbose)
         return params
 
     def _check_quantile(self) -> None:
@@ -142,6 +154,7 @@ class BoostingParams:
             check_integer("max_depth", self.max_depth, "an integer of at least 1, or None", low=1)
         wanted = "an integer of at least 1"
         check_integer("min_samples_leaf", self.min_samples_leaf, wanted, low=1)
+        check_real("min_samples_leaf", self.min_samples_leaf, wanted, low=1)  # is a float, too
         name = "l2_regularization"
         check_real(name, self.l2_regularization, "a number of at least 0", low=0)
         wanted = "an integer from 0 to 127"
@@ -150,11 +163,7 @@ class BoostingParams:
             wanted = f"an integer from 2 to {MOST_DRAWN}, or 'auto'"
             check_integer("max_terms", self.max_terms, wanted, low=2, high=MOST_DRAWN)
         self._count_features(1)
-        wanted = f"an integer from 2 to {MOST_BINS}"
-        check_integer("max_bins", self.max_bins, wanted, low=2, high=MOST_BINS)
-        wanted = f"an integer from 2 to {MOST_CATEGORIES}"
-        name = "max_categories"
-        check_integer(name, self.max_categories, wanted, low=2, high=MOST_CATEGORIES)
+        check_bins(self.max_bins, self.max_categories)
 
     def _count_features(self, n_columns: int) -> int:
         return count_columns("max_features", self.max_features, n_columns, takes_auto=False)
@@ -176,7 +185,7 @@ class BoostingParams:
         """The parameter `quantile` of a model of quantiles: a number or a list, else None."""
         if self.loss != "quantile":
             return None
-        is_list = isinstance(self.quantile, list | tuple | np.ndarray)
+        is_list = np.ndim(self.quantile) > 0
         return list(self.levels) if is_list else self.levels[0]
 
     @property
@@ -189,7 +198,7 @@ class BoostingParams:
         return draw_seed(self.random_state)
 
     def stops_early(self, n_rows: int, *, has_validation: bool) -> bool:
-        """Whether validation rows, the caller's or a part of the rows, say when to stop."""
+        """Whether the loss of validation rows, given or held out, stops the rounds."""
         if is_auto(self.early_stopping):
             return has_validation or n_rows >= FEW_ROWS
         return bool(self.early_stopping)
@@ -201,7 +210,7 @@ class BoostingParams:
         return float(self.validation_fraction)
 
     def refits(self, n_rows: int) -> bool:
-        """Whether held-out rows take part in a second fit, once they have said when to stop."""
+        """Whether all rows grow a second model, once held-out rows have stopped the first."""
         if is_auto(self.refit):
             return n_rows <= MANY_ROWS and not self.warm_start
         return bool(self.refit)
@@ -256,7 +265,7 @@ class BoostingParams:
         seed : int
             Seed of all draws.
         stops_early : bool
-            Whether validation rows say when to stop.
+            Whether the loss of validation rows stops the rounds.
         n_classes : int
             Number of classes, 0 for numbers.
         """

@@ -8,11 +8,17 @@ from typing import Any
 import numpy as np
 
 from lhtree.data.weights import to_units
-from lhtree.estimators.boosting.constraints import check_single_output, resolve_constraints
 from lhtree.estimators.boosting.offsets import check_outputs
 from lhtree.estimators.boosting.params import BoostingParams
-from lhtree.estimators.boosting.rows import Part, to_kind
-from lhtree.training.boosting import encode_rows, learn_rows, make_rows, settle_start, stores_grid
+from lhtree.estimators.constraints import check_single_output, resolve_constraints
+from lhtree.estimators.samples import Samples, to_kind
+from lhtree.training.boosting_rows import (
+    encode_rows,
+    learn_rows,
+    make_rows,
+    settle_start,
+    stores_grid,
+)
 from lhtree.training.plan import BoostingPlan
 from lhtree.training.rounds import Boosting
 from lhtree.training.targets import Flags, Weights, place_offset
@@ -20,9 +26,9 @@ from lhtree.training.targets import Flags, Weights, place_offset
 
 def prepare(
     estimator: Any,
-    training: Part,
+    training: Samples,
     held_out: Flags | None,
-    validation: Part | None,
+    validation: Samples | None,
     params: BoostingParams,
     *,
     seed: int,
@@ -34,18 +40,18 @@ def prepare(
     ----------
     estimator : BoostingEstimator
         Knows what targets mean.
-    training : Part
+    training : Samples
         Rows to train on, some of which may be held out.
     held_out : ndarray of uint8, or None
-        Which rows only say when to stop.
-    validation : Part, or None
-        More rows that do.
+        Which of these rows are for validation.
+    validation : Samples, or None
+        More validation rows.
     params : BoostingParams
         The parameters.
     seed : int
         Seed of all draws.
     stops_early : bool
-        Whether validation rows say when to stop.
+        Whether the loss of validation rows stops the rounds.
     """
     if estimator._is_certain():
         training = training._replace(offset=None)
@@ -69,8 +75,8 @@ def prepare(
     targets = estimator._place_targets(training, weights, held_out, validation.y, params)
     scale = targets.scale
     check_single_output(plan.monotonic_cst, len(scale.base))
-    for name, part in (("init_score", training), ("init_score_val", validation)):
-        check_outputs(name, part.offset, len(scale.base))
+    for name, samples in (("init_score", training), ("init_score_val", validation)):
+        check_outputs(name, samples.offset, len(scale.base))
     offset = place_offset("init_score", training.offset, scale)
     rows = make_rows(encoded, targets.training, weights, scale, held_out, offset, training.X)
     offset = place_offset("init_score_val", validation.offset, scale)
@@ -86,7 +92,7 @@ def prepare(
 
 def _resolve(
     estimator: Any,
-    training: Part,
+    training: Samples,
     weights: Weights,
     params: BoostingParams,
     seed: int,

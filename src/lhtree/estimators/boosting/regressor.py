@@ -13,7 +13,7 @@ from lhtree.training.targets import place_means, place_numbers, place_quantiles
 
 @describe_boosting(
     loss="""{"squared_error", "absolute_error", "quantile", "poisson", "gamma"}
-    What the trees lower. "squared_error" predicts means, "absolute_error" medians,
+    The loss that the trees lower. "squared_error" predicts means, "absolute_error" medians,
     "quantile" the levels that `quantile` names. "poisson" is for counts and other numbers of
     at least 0, "gamma" for numbers above 0: both predict means, and raw scores are their
     logarithms.""",
@@ -119,32 +119,29 @@ class LHBoostRegressor(RegressorMixin, BoostingEstimator):
         tags.target_tags.positive_only = self.loss in LOG_LOSSES
         return tags
 
-    def _encode_targets(self, part, params):
-        y = np.asarray(part.y, dtype=np.float64)
+    def _encode_targets(self, samples, params):
+        y = samples.y
         check_targets("y", y, params.loss)
         if params.loss == "poisson" and not y.any():
             raise ValueError(
                 "loss='poisson' needs a y above 0 in some row, got zeros only; use another loss."
             )
-        return part._replace(y=y)
+        return samples
 
-    def _encode_validation(self, part, params):
-        if not np.isfinite(part.y).all():
+    def _encode_validation(self, samples, params):
+        if not np.isfinite(samples.y).all():
             raise ValueError("y_val must be finite numbers; leave out rows without a target.")
-        check_targets("y_val", part.y, params.loss)
-        return part
+        check_targets("y_val", samples.y, params.loss)
+        return samples
 
-    def _stratify(self, part, fraction):
-        return None
-
-    def _place_targets(self, part, weights, held_out, validation, params):
-        given = part.y, weights, held_out, validation
+    def _place_targets(self, samples, weights, held_out, validation, params):
+        given = samples.y, weights, held_out, validation
         if params.loss in LOG_LOSSES:
             return place_means(*given, is_gamma=params.loss == "gamma")
         if params.levels:
             is_absolute = params.loss == "absolute_error"
-            return place_quantiles(*given, part.offset, params.levels, is_absolute=is_absolute)
-        return place_numbers(*given, part.offset)
+            return place_quantiles(*given, samples.offset, params.levels, is_absolute=is_absolute)
+        return place_numbers(*given, samples.offset)
 
     def predict(self, X):
         """Return the predicted number of each row.

@@ -36,7 +36,7 @@ class FitWatch:
         self.is_stopped = False  # by a callback
 
     def get_tolerance(self, boosting: Boosting) -> float:
-        """Return by how much what falls must fall to count."""
+        """Return by how much a loss, or minus a score, must be lower to count."""
         return boosting.plan.tolerance if self._scores is None else self._tol
 
     def begin(self, boosting: Boosting) -> int:

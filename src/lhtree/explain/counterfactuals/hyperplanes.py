@@ -13,7 +13,7 @@ from lhtree.arrays import Floats
 from lhtree.explain.counterfactuals.polytope import HalfSpace, solve_nearest_point
 from lhtree.explain.counterfactuals.problem import Problem
 from lhtree.explain.counterfactuals.regions import NO_SLOPE, Affine
-from lhtree.model.tree import Tree
+from lhtree.model.tree import Tree, repeat_roots
 
 
 class Cell(NamedTuple):
@@ -98,7 +98,7 @@ class Hyperplanes:
     def _is_right(self) -> NDArray[np.bool_]:
         """Whether each node is the right child of its parent."""
         forest = self.forest
-        root = np.repeat(forest.tree_start[:-1], np.diff(forest.tree_start))
+        root = repeat_roots(forest.tree_start)
         is_later = np.arange(len(root)) > root + forest.left[self.parent]
         is_right: NDArray[np.bool_] = is_later & (self.parent >= 0)
         return is_right

@@ -1,11 +1,16 @@
 // What the tree viewer says of boosted trees: conditions, and what nodes add to the scores.
+// Of the trees of a forest of numbers, it is what nodes predict.
 
 function BoostedNodes(data) {
   const most = new Map(); // tree -> the largest value of its nodes
 
-  const title = () => (data.outputs.length > 1 && !isMirrored() ? "adds to all scores" : `adds to the ${data.outputs.at(-1)}`);
+  const isMean = data.kind === "averaged";
 
-  const legend = "The bar and the number show what a node adds to the score: a leaf to its rows, a split on average; of several scores, to the one that it changes most. Rows that fulfil the condition of a split go left.";
+  const title = () => isMean ? "votes for a number" : (data.outputs.length > 1 && !isMirrored() ? "adds to all scores" : `adds to the ${data.outputs.at(-1)}`);
+
+  const legend = isMean
+    ? "The number is what a node predicts: a leaf for its rows, a split on average; the bar shows how far it is from the mean. The prediction of the forest is the mean over all its trees. Rows that fulfil the condition of a split go left."
+    : "The bar and the number show what a node adds to the score: a leaf to its rows, a split on average; of several scores, to the one that it changes most. Rows that fulfil the condition of a split go left.";
 
   const option = (tree) => `${tree.number} (${count(tree.left.length, "node")})`;
 
@@ -28,12 +33,14 @@ function BoostedNodes(data) {
   }
 
   function change(tree, node) {
+    if (isMean) return number(tree.predicted[node]);
     const k = strongest(tree.value[node]);
     const text = signedNumber(tree.value[node][k]);
     return tree.value[node].length > 1 ? `${cutName(className(data.classes[k] ?? data.outputs[k]))} ${text}` : text;
   }
 
   function added(tree, node) {
+    if (isMean) return number(tree.predicted[node]);
     const k = strongest(tree.value[node]);
     const text = signedNumber(tree.value[node][k]);
     return `${text} to the ${data.outputs[isMirrored() ? 1 : k]}`;
@@ -65,7 +72,7 @@ function BoostedNodes(data) {
     const [below, above] = [tree.counted[tree.left[node]], tree.counted[tree.left[node] + 1]];
     return [
       el("h3", {}, `Split ${node} of tree ${tree.number}: ${title()}`),
-      el("p", {}, `${percent(tree.fraction[node])} of the tree's training rows; on average, the leaves below add ${added(tree, node)}.`),
+      el("p", {}, `${percent(tree.fraction[node])} of the tree's training rows; on average, the leaves below ${isMean ? "predict" : "add"} ${added(tree, node)}.`),
       el("p", {}, "Left: ", el("b", {}, left), `. Right: ${right}.`),
       el("p", { class: "faint" }, `Of this report's data, ${count(below, "row")} ${below === 1 ? "goes" : "go"} left and ${count(above, "row")} right.`),
       ...terms(tree.terms[node]),
@@ -84,7 +91,7 @@ function BoostedNodes(data) {
   function leaf(tree, node) {
     return [
       el("h3", {}, `Leaf ${node} of tree ${tree.number}: ${title()}`),
-      el("p", {}, `${percent(tree.fraction[node])} of the tree's training rows. The leaf adds ${added(tree, node)} of each of its rows. Of this report's data, ${count(tree.counted[node], "row")} end${tree.counted[node] === 1 ? "s" : ""} here.`),
+      el("p", {}, `${percent(tree.fraction[node])} of the tree's training rows. ${isMean ? `The leaf predicts ${added(tree, node)} for` : `The leaf adds ${added(tree, node)} of`} each of its rows. Of this report's data, ${count(tree.counted[node], "row")} end${tree.counted[node] === 1 ? "s" : ""} here.`),
       ...values(tree, node),
     ];
   }

@@ -139,7 +139,8 @@ def _make_groups(kind: str, n_columns: int) -> Groups:
 
 
 def _read_groups(given: Any, names: Sequence[str]) -> list[set[int]]:
-    if not isinstance(given, Iterable) or isinstance(given, Mapping):
+    is_list = isinstance(given, Iterable) and not isinstance(given, Mapping)
+    if not is_list or (isinstance(given, np.ndarray) and given.ndim == 0):
         _refuse_groups(given)
     groups = []
     for group in given:

@@ -1,4 +1,4 @@
-"""Rows of boosting: encoded, weighed, with scores to begin with."""
+"""The rows of boosting: encoded, with weights and the scores before the first round."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from lhtree import _core
 from lhtree.arrays import Ints
-from lhtree.model.ensemble import GridColumns
+from lhtree.model.grid_columns import GridColumns
 from lhtree.training.plan import BoostingPlan
 from lhtree.training.targets import Flags, TargetScale, Weights
 
@@ -49,7 +49,7 @@ class Rows:
     y: NDArray[np.int32]
     weight: Ints | None
     score: Ints  # [n_rows, n_outputs]
-    held_out: Flags | None = None  # rows that only say when to stop; None: there are none
+    held_out: Flags | None = None  # which rows are for validation; None: none
     raw: Any = None  # dense rows of which hyperplanes make grid values, where there is no z
 
     @property
@@ -110,7 +110,8 @@ def encode_rows(X: Any, columns: GridColumns, *, wants_z: bool, n_threads: int) 
     if isinstance(X, np.ndarray):
         return Encoded(*_core.encode_rows(X, columns, wants_z, n_threads))
     start, column = _get_entries(X)
-    return Encoded(*_core.encode_sparse(start, column, X.data, columns, wants_z), start, column)
+    entries = _core.encode_sparse(start, column, X.data, columns, wants_z, n_threads)
+    return Encoded(*entries, start, column)
 
 
 def _get_entries(X: Any) -> tuple[Ints, NDArray[np.int32]]:
@@ -130,7 +131,7 @@ def settle_start(
     """Move the scores before the first round to where the loss of offset rows is lowest.
 
     Each step is a tree of one leaf; a step that does not lower the loss is halved, a few times.
-    The scores of `rows` and `others` move along.
+    This changes the scores of `rows` and `others`, too.
     """
     alone = replace(
         plan, n_rounds=1, rate_growth=0.0, most_rate=1.0, subsample=1.0, l2_regularization=0.0,

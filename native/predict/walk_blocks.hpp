@@ -14,11 +14,11 @@
 
 namespace lhtree::predict {
 
-/// Divides blocks of rows; one thread's.
+/// Walks blocks of rows; each thread has its own.
 template <class T>
-class Divider {
+class BlockWalker {
  public:
-  Divider(const PreparedView& view, const std::vector<base::Column>& columns)
+  BlockWalker(const PreparedView& view, const std::vector<base::Column>& columns)
       : view_(view), columns_(columns), slot_(columns.size(), -1) {
     const std::int64_t n_columns = view.n_singles + view.n_used / 2;
     most_ = std::clamp<std::int64_t>(cache / std::max<std::int64_t>(n_columns, 1), 32, most_rows);
@@ -46,13 +46,14 @@ class Divider {
 
  private:
   static constexpr std::int64_t most_rows = 256;
+  static constexpr std::int64_t few_rows = 16;    // of a node that go on one by one
   static constexpr std::int64_t cache = 1 << 16;  // values of a block
 
   struct Open {
     std::int64_t node, begin, end;
   };
 
-  /// Turn the columns that the trees use.
+  /// Read the columns that the trees use, column after column.
   void read(const T* X) {
     const auto d = static_cast<std::int64_t>(columns_.size());
     for (std::int64_t i = 0; i < n_; ++i)
@@ -90,6 +91,7 @@ class Divider {
       Open here = open_.back();
       open_.pop_back();
       while (root[here.node].kind() != Step::leaf) {
+        if (here.end - here.begin <= few_rows) break;
         const Step step = root[here.node];
         const std::int64_t middle =
             here.begin + split(step, order_ + here.begin, here.end - here.begin);
@@ -100,9 +102,51 @@ class Divider {
         if (middle < here.end) open_.push_back({step.left + 1, middle, here.end});
         here = {step.left, here.begin, middle};
       }
-      const auto leaf = static_cast<std::int64_t>(root[here.node].payload);
-      for (std::int64_t i = here.begin; i < here.end; ++i) visit(order_[i], here.node, leaf);
+      walk_few(root, here, visit);
     }
+  }
+
+  /// Send few rows on from a node, in turns: what one needs is fetched while others go on.
+  template <class Visit>
+  void walk_few(const Step* root, const Open& here, const Visit& visit) {
+    const std::uint16_t* row = order_ + here.begin;
+    const std::int64_t n = here.end - here.begin;
+    if (root[here.node].kind() == Step::leaf) {
+      const auto leaf = static_cast<std::int64_t>(root[here.node].payload);
+      for (std::int64_t i = 0; i < n; ++i) visit(row[i], here.node, leaf);
+      return;
+    }
+    std::int64_t node[few_rows];
+    std::fill_n(node, n, here.node);
+    for (bool goes_on = true; goes_on;) {
+      goes_on = false;
+      for (std::int64_t i = 0; i < n; ++i) {
+        const Step step = root[node[i]];
+        if (step.kind() == Step::leaf) continue;
+        node[i] = step.left + !goes_left(step, row[i]);
+        goes_on = true;
+      }
+    }
+    for (std::int64_t i = 0; i < n; ++i)
+      visit(row[i], node[i], static_cast<std::int64_t>(root[node[i]].payload));
+  }
+
+  bool goes_left(const Step& step, std::int64_t i) const {
+    if (step.kind() == Step::hyperplane) {
+      const EnsembleView& trees = view_.trees;
+      std::int64_t sum = 0;
+      for (std::int64_t k = trees.term_start[step.payload]; k < trees.term_start[step.payload + 1];
+           ++k) {
+        const std::int32_t value = column_of(k)[i];
+        sum += std::int64_t{trees.coefficient[k]} * (value == base::gap ? trees.fill[k] : value);
+      }
+      return sum < trees.cut[step.payload];
+    }
+    const double x = x_[slot_[step.column()] * most_ + i];
+    if (step.kind() == Step::category)
+      return view_.trees.contains(step.payload, columns_[step.column()].look_up_code(x));
+    const auto t = std::bit_cast<double>(step.payload);
+    return step.missing_left() ? !(x >= t) : x < t;
   }
 
   /// Move the rows that go left to the front; returns their number.

@@ -7,13 +7,13 @@ from sklearn.base import clone
 
 from forests import assert_same_model
 from lhtree import LHForestClassifier, check_forest
-from lhtree.training import ensemble_size
+from lhtree.training import forest_size
 
 
 def test_the_size_of_the_table_decides_the_number_of_estimators(three_classes):
-    assert ensemble_size.choose_n_estimators(1_500_000, 1, 1) == 100
-    assert ensemble_size.choose_n_estimators(200_000, 2, 5) == 75
-    assert ensemble_size.choose_n_estimators(10**9, 1, 1) == 15
+    assert forest_size.choose_n_estimators(1_500_000, 1, 1) == 100
+    assert forest_size.choose_n_estimators(200_000, 2, 5) == 75
+    assert forest_size.choose_n_estimators(10**9, 1, 1) == 15
     model = LHForestClassifier(random_state=0).fit(*three_classes)
     assert model.n_estimators is None
     assert model.n_estimators_ == 100
@@ -22,12 +22,12 @@ def test_the_size_of_the_table_decides_the_number_of_estimators(three_classes):
 
 
 def test_van_der_corput_fills_the_interval_wherever_it_ends():
-    beta = ensemble_size.schedule_beta(1.0, 0, 64, None)
+    beta = forest_size.schedule_beta(1.0, 0, 64, None)
     for end in (8, 16, 64):
         assert_array_equal(np.sort(beta[:end]), np.arange(end) / end)
-    assert ensemble_size.schedule_beta(0.5, 6, 8, None) == (0.1875, 0.4375)
-    assert ensemble_size.schedule_beta(0.5, 0, 1, 1) == (0.5,)
-    assert ensemble_size.schedule_beta(0.5, 2, 4, 4) == (0.25, 0.375)
+    assert forest_size.schedule_beta(0.5, 6, 8, None) == (0.1875, 0.4375)
+    assert forest_size.schedule_beta(0.5, 0, 1, 1) == (0.5,)
+    assert forest_size.schedule_beta(0.5, 2, 4, 4) == (0.25, 0.375)
 
 
 @pytest.mark.parametrize(
@@ -44,7 +44,7 @@ def test_van_der_corput_fills_the_interval_wherever_it_ends():
     ],
 )
 def test_two_batches_without_improvement_are_enough(scores, enough):
-    assert ensemble_size.is_enough(scores) is enough
+    assert forest_size.is_enough(scores) is enough
 
 
 @pytest.mark.filterwarnings("ignore:.*drawn by every estimator:UserWarning")
@@ -62,8 +62,8 @@ def test_estimators_are_added_until_the_out_of_bag_score_stays(three_classes):
         ).fit(X, y)
         assert part.n_estimators_ == t
         scores.append(part.oob_score_)
-    assert ensemble_size.is_enough(scores)
-    assert not ensemble_size.is_enough(scores[:-1])
+    assert forest_size.is_enough(scores)
+    assert not forest_size.is_enough(scores[:-1])
     assert_array_equal(part.forest_.left, model.forest_.left)
     two = clone(model).set_params(n_jobs=2).fit(X, y)
     assert_same_model(model, two)

@@ -10,11 +10,12 @@ from numpy.typing import NDArray
 
 from lhtree.arrays import Floats
 from lhtree.data.columns import Columns
+from lhtree.estimators.boosting.coverage import move_scores
 from lhtree.estimators.boosting.params import BoostingParams
-from lhtree.estimators.boosting.rows import Part
 from lhtree.estimators.params import is_auto
+from lhtree.estimators.samples import Samples
 from lhtree.model.ensemble import Ensemble
-from lhtree.training.boosting import Rows
+from lhtree.training.boosting_rows import Rows
 from lhtree.training.rounds import Boosting, Losses
 
 SAME_ROWS = (
@@ -51,8 +52,9 @@ class Earlier(NamedTuple):
                 "warm_start=True or refit=False before its first fit, or warm_start=False now."
             )
         losses = (estimator.train_score_, estimator.validation_score_)
+        shift = np.array(getattr(estimator, "_shift", [0]))
         earlier = cls(
-            estimator.forest_,
+            move_scores(estimator.forest_, -shift),
             estimator.columns_,
             getattr(estimator, "classes_", None),
             getattr(estimator, "_loss", estimator.loss),
@@ -78,8 +80,8 @@ class Earlier(NamedTuple):
         if self.classes is not None and not np.array_equal(estimator.classes_, self.classes):
             _refuse("the classes have")
 
-    def join(self, boosting: Boosting, training: Part, validation: Part | None) -> None:
-        """Let rounds continue after those before."""
+    def join(self, boosting: Boosting, training: Samples, validation: Samples | None) -> None:
+        """Make the rounds continue after the earlier ones; refuse other rows and targets."""
         forest, columns = self.forest, boosting.columns.without_bins()
         if not all(
             np.array_equal(getattr(columns, each.name), getattr(forest.columns, each.name))
@@ -93,7 +95,9 @@ class Earlier(NamedTuple):
         n_threads = boosting.n_threads
         boosting.rows.score = _go_on(boosting.rows, forest, training.X, n_threads)
         if validation is not None:
-            boosting.others.score = _go_on(boosting.others, forest, validation.X, n_threads)
+            boosting.validation.score = _go_on(
+                boosting.validation, forest, validation.X, n_threads
+            )
         plan = boosting.plan
         n_rounds = max(0, plan.n_rounds - len(forest))
         boosting.plan = replace(plan, n_rounds=n_rounds, first_round=len(forest))

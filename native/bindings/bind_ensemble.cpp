@@ -1,0 +1,156 @@
+// What boosted trees say of rows: sums of leaves, leaves, contributions.
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include "base/columns.hpp"
+#include "ensemble_arrays.hpp"
+#include "predict/explain.hpp"
+#include "predict/walk_blocks.hpp"
+#include "read_columns.hpp"
+#include "threads.hpp"
+
+namespace lhtree {
+namespace {
+
+/// Check an ensemble, and return what walks down its trees need beside it.
+nb::tuple prepare_ensemble(nb::handle ensemble, nb::handle columns_object) {
+  const EnsembleArrays arrays(ensemble);
+  const std::vector<base::Column> columns = read_columns(columns_object);
+  arrays.check(columns);
+  predict::Prepared prepared = predict::prepare(arrays.view(), columns);
+  const std::size_t n = prepared.steps.size();
+  std::vector<std::uint64_t> words(2 * n);
+  static_assert(sizeof(predict::Step) == 2 * sizeof(std::uint64_t));
+  std::memcpy(words.data(), prepared.steps.data(), n * sizeof(predict::Step));
+  return nb::make_tuple(
+      to_numpy<std::uint64_t, 2>(std::move(words), {n, 2}), to_numpy(std::move(prepared.used)),
+      to_numpy(std::move(prepared.term_position)), to_numpy(std::move(prepared.singles)));
+}
+
+/// Call run(view, columns, begin, end) for blocks of all rows; the ensemble was prepared.
+template <class T, class Run>
+void run_blocks(const Input<T, 2>& X, nb::handle ensemble, nb::handle columns_object,
+                nb::handle prepared, std::int64_t n_threads, const Run& run) {
+  const EnsembleArrays arrays(ensemble);
+  const std::vector<base::Column> columns = read_columns(columns_object);
+  const auto steps = nb::cast<Input<std::uint64_t, 2>>(prepared[0]);
+  const auto used = nb::cast<Ints>(prepared[1]);
+  const auto position = nb::cast<Ints>(prepared[2]), singles = nb::cast<Ints>(prepared[3]);
+  demand(X.shape(1) == columns.size(), "X must have the columns of the training rows");
+  demand(steps.shape(0) == arrays.left.size() && position.size() == arrays.feature.size(),
+         "the ensemble must have been prepared");
+  const Poll poll = make_poll(nb::none());
+  nb::gil_scoped_release unlocked;
+  const predict::PreparedView view{arrays.view(),
+                                   reinterpret_cast<const predict::Step*>(steps.data()),
+                                   used.data(),
+                                   static_cast<std::int64_t>(used.size()),
+                                   position.data(),
+                                   singles.data(),
+                                   static_cast<std::int64_t>(singles.size())};
+  const auto n = static_cast<std::int64_t>(X.shape(0));
+  constexpr std::int64_t block = 1024;
+  if (n <= block) return run(view, columns, 0, n);
+  run_tasks((n + block - 1) / block, n_threads,
+            [&](std::int64_t k, const StopFlag&) {
+              run(view, columns, k * block, std::min(n, (k + 1) * block));
+            },
+            poll);
+}
+
+/// Call visit(row, tree, node, leaf) for the leaves of all rows.
+template <class T, class Visit>
+void walk_rows(const Input<T, 2>& X, nb::handle ensemble, nb::handle columns, nb::handle prepared,
+               std::int64_t n_threads, const Visit& visit) {
+  constexpr std::int64_t few = 16;  // rows that walk one by one
+  run_blocks(X, ensemble, columns, prepared, n_threads,
+             [&](const predict::PreparedView& view, const std::vector<base::Column>& known,
+                 std::int64_t begin, std::int64_t end) {
+               if (end - begin <= few)
+                 predict::Walker<T>(view, known).run(X.data(), begin, end, visit);
+               else
+                 predict::BlockWalker<T>(view, known).run(X.data(), begin, end, visit);
+             });
+}
+
+/// Sums of what the leaves of each row add to each output.
+template <class T>
+Output<std::int64_t, 2> sum_trees(const Input<T, 2>& X, nb::handle ensemble, nb::handle columns,
+                                  nb::handle prepared, std::int64_t n_threads) {
+  const auto value = get_array<std::int32_t, 2>(ensemble, "value");
+  const auto start = get_array<std::int64_t>(ensemble, "tree_start");
+  const auto n_nodes = static_cast<std::size_t>(start(start.size() - 1));
+  demand(2 * value.shape(0) == n_nodes + start.size() - 1, "value must have one row per leaf");
+  const std::size_t n_outputs = value.shape(1);
+  std::vector<std::int64_t> score(X.shape(0) * n_outputs, 0);
+  walk_rows(X, ensemble, columns, prepared, n_threads,
+            [&](std::int64_t row, std::int64_t, std::int64_t, std::int64_t leaf) {
+              const std::int32_t* added = value.data() + leaf * n_outputs;
+              std::int64_t* sum = score.data() + row * n_outputs;
+              for (std::size_t k = 0; k < n_outputs; ++k) sum[k] += added[k];
+            });
+  return to_numpy<std::int64_t, 2>(std::move(score), {X.shape(0), n_outputs});
+}
+
+/// The leaf of each row in each tree.
+template <class T>
+Output<std::int64_t, 2> find_leaves(const Input<T, 2>& X, nb::handle ensemble, nb::handle columns,
+                                    nb::handle prepared, std::int64_t n_threads) {
+  const std::size_t n_trees = get_array<std::int64_t>(ensemble, "tree_start").size() - 1;
+  std::vector<std::int64_t> leaf(X.shape(0) * n_trees);
+  walk_rows(X, ensemble, columns, prepared, n_threads,
+            [&](std::int64_t row, std::int64_t tree, std::int64_t node, std::int64_t) {
+              leaf[row * n_trees + tree] = node;
+            });
+  return to_numpy<std::int64_t, 2>(std::move(leaf), {X.shape(0), n_trees});
+}
+
+/// What each column adds to each score of each row, as integers.
+template <class T>
+Output<std::int64_t, 3> divide_scores(const Input<T, 2>& X, nb::handle ensemble, nb::handle columns,
+                                      nb::handle prepared, const Input<std::int64_t, 2>& node_value,
+                                      std::int64_t n_threads) {
+  demand(node_value.shape(0) == get_array<std::int32_t>(ensemble, "left").size() &&
+             node_value.shape(1) > 0,
+         "node_value must have one row per node");
+  const std::size_t n_outputs = node_value.shape(1), n_columns = X.shape(1);
+  std::vector<std::int64_t> sum(X.shape(0) * n_outputs * n_columns, 0);
+  run_blocks(X, ensemble, columns, prepared, n_threads,
+             [&](const predict::PreparedView& view, const std::vector<base::Column>& known,
+                 std::int64_t begin, std::int64_t end) {
+               const predict::ChangeDivider divider(view, node_value.data(),
+                                                    static_cast<std::int64_t>(n_outputs),
+                                                    static_cast<std::int64_t>(n_columns));
+               predict::Walker<T>(view, known)
+                   .run(
+                       X.data(), begin, end, [](auto...) {},
+                       [&](std::int64_t row, std::int64_t, std::int64_t split, std::int64_t child,
+                           const std::int32_t* z) {
+                         divider.divide(split, child, z, sum.data() + row * n_outputs * n_columns);
+                       });
+             });
+  return to_numpy<std::int64_t, 3>(std::move(sum), {X.shape(0), n_outputs, n_columns});
+}
+
+template <class T>
+void bind_for(nb::module_& m) {
+  m.def("sum_trees", &sum_trees<T>, "X"_a.noconvert(), "ensemble"_a, "columns"_a, "prepared"_a,
+        "n_threads"_a);
+  m.def("find_leaves", &find_leaves<T>, "X"_a.noconvert(), "ensemble"_a, "columns"_a, "prepared"_a,
+        "n_threads"_a);
+  m.def("divide_scores", &divide_scores<T>, "X"_a.noconvert(), "ensemble"_a, "columns"_a,
+        "prepared"_a, "node_value"_a, "n_threads"_a);
+}
+
+}  // namespace
+
+void bind_ensemble(nb::module_& m) {
+  m.def("prepare_ensemble", &prepare_ensemble, "ensemble"_a, "columns"_a);
+  bind_for<double>(m);
+  bind_for<float>(m);
+}
+
+}  // namespace lhtree

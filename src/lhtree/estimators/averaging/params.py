@@ -1,0 +1,158 @@
+"""Parameters of a forest of numbers: read once, checked, frozen, then resolved."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from lhtree.data.weights import MOST_WEIGHT_BITS
+from lhtree.estimators.boosting.params import (
+    DIRECTION_WEIGHT_BITS,
+    MORE_THAN_ALL,
+    check_bins,
+)
+from lhtree.estimators.params import (
+    MOST_DRAWN,
+    Params,
+    check_integer,
+    count_columns,
+    count_min_samples,
+    is_auto,
+)
+from lhtree.model.ensemble_validation import MOST_AVERAGED
+from lhtree.training.forest_size import choose_n_estimators
+from lhtree.training.plan import NO_MAX_DEPTH, AveragedPlan, Draw
+from lhtree.training.targets import Weights
+
+MOST_CANDIDATES = 127  # hyperplanes that a node tries
+HYPERPLANE_INTERVAL = 2  # every other tree tries hyperplanes: where they mislead, the others help
+TERM_PRICE = 0.5  # of each term of a hyperplane but one, in units of what noise would gain
+
+
+@dataclass(frozen=True)
+class AveragingParams:
+    """The parameters of a forest of numbers, checked.
+
+    Parameters
+    ----------
+    shared : Params
+        Those that forests of classes have, too.
+    max_bins, monotonic_cst, interaction_cst : object
+        Those of the exact engine.
+    """
+
+    shared: Params
+    max_bins: Any
+    monotonic_cst: Any
+    interaction_cst: Any
+
+    @classmethod
+    def read(cls, estimator: Any) -> AveragingParams:
+        """Read and check the parameters of an estimator; a fit reads them here only."""
+        given = estimator.get_params(deep=False)
+        if given["n_estimators"] is not None:
+            wanted = f"an integer from 1 to {MOST_AVERAGED}, or None for the size of the table"
+            check_integer("n_estimators", given["n_estimators"], wanted, low=1, high=MOST_AVERAGED)
+        wanted = "an integer of at least 0"
+        check_integer("n_hyperplanes", given["n_hyperplanes"], wanted, low=0)
+        check_bins(given["max_bins"], given["max_categories"])
+        shared = Params.read(estimator, preset="accurate")
+        constraints = {name: given[name] for name in ("monotonic_cst", "interaction_cst")}
+        return cls(shared, given["max_bins"], **constraints)
+
+    @property
+    def n_threads(self) -> int:
+        """Number of threads."""
+        return self.shared.n_threads
+
+    @property
+    def categorical_features(self) -> Any:
+        """Which columns are categories."""
+        return self.shared.categorical_features
+
+    @property
+    def max_categories(self) -> int:
+        """Largest number of categories of a column."""
+        return int(self.shared.max_categories)
+
+    def count_estimators(self, n_old: int, n_rows: int, n_columns: int) -> int:
+        """Return the final number of estimators."""
+        wanted = self.shared.limit_estimators(n_old)
+        return wanted or max(n_old, choose_n_estimators(n_rows, n_columns, 1))
+
+    def resolve(
+        self,
+        draw: Draw,
+        *,
+        n_columns: int,
+        n_numbers: int,
+        weights: Weights,
+        seed: int,
+        constraints: dict[str, Any],
+    ) -> AveragedPlan:
+        """Return the plan for data of a given size, with the estimators still open.
+
+        Parameters
+        ----------
+        draw : Draw
+            How to draw rows.
+        n_columns : int
+            Number of columns.
+        n_numbers : int
+            Number of columns of numbers, of which hyperplanes are made.
+        weights : Weights
+            Weights of the rows.
+        seed : int
+            Seed of all draws.
+        constraints : dict
+            Trends and groups of the columns.
+        """
+        shared, unit = self.shared, weights.unit
+        heaviest = _weigh_draws(draw, weights)
+        n_weighted = weights.sum_over(draw.n_rows) / unit
+        split = count_min_samples(shared.min_samples_split, n_weighted, least=2)
+        leaf = count_min_samples(shared.min_samples_leaf, n_weighted, least=1)
+        depth = NO_MAX_DEPTH if shared.max_depth is None else int(shared.max_depth)
+        return AveragedPlan(
+            n_estimators=0,
+            n_draws=draw.n_draws,
+            seed=seed,
+            bootstrap=draw.bootstrap,
+            max_features=count_drawn(shared.max_features, n_columns),
+            axis_splits=bool(shared.axis_splits),
+            n_hyperplanes=min(int(shared.n_hyperplanes), MOST_CANDIDATES) if n_numbers > 1 else 0,
+            hyperplane_interval=HYPERPLANE_INTERVAL if shared.axis_splits else 1,
+            term_price=TERM_PRICE,
+            max_depth=min(depth, NO_MAX_DEPTH),
+            max_leaf_nodes=min(int(shared.max_leaf_nodes or 0), np.iinfo(np.int32).max),
+            min_split_weight=min(int(split) * unit, MORE_THAN_ALL),
+            min_weight=1 if leaf == 1 else min(int(leaf) * unit, MORE_THAN_ALL),
+            unit_weight=float(unit),
+            weight_shift=max(0, heaviest.bit_length() - DIRECTION_WEIGHT_BITS),
+            **constraints,
+        )
+
+
+def count_drawn(max_features: Any, n_columns: int) -> int:
+    """Return how many columns a node draws: "auto" is half of them, or 2 √m if more."""
+    n = count_columns("max_features", max_features, n_columns)
+    return max(n, min(n_columns // 2, MOST_DRAWN)) if is_auto(max_features) else n
+
+
+def _weigh_draws(draw: Draw, weights: Weights) -> int:
+    """Return what the rows of an estimator weigh at most; refuse what the core cannot add up."""
+    total = weights.sum_over(draw.n_rows)
+    if not draw.bootstrap:
+        return total
+    largest = 1 if weights.values is None else int(weights.values.max())
+    most = draw.n_draws * largest
+    if weights.values is not None and most >= 1 << MOST_WEIGHT_BITS:
+        raise ValueError(
+            "sample_weight adds up to too much if bootstrap=True draws the heaviest row every "
+            f"time: {most / weights.unit:g}, but the limit is "
+            f"{2.0**MOST_WEIGHT_BITS / weights.unit:g}; divide it by a constant, or set "
+            "bootstrap=False."
+        )
+    return max(total, most)

@@ -1,0 +1,124 @@
+"""Forests of numbers as plain data, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lhtree.arrays import Arrays
+from lhtree.estimators import LHForestRegressor
+from lhtree.estimators.averaging.params import AveragingParams
+from lhtree.model import ensemble_packing
+from lhtree.model.conformity import Conformity, Spread
+from lhtree.model.ensemble_validation import MOST_AVERAGED
+from lhtree.model.leaf_rows import LeafRows
+from lhtree.persist import values
+from lhtree.persist.attributes import OF_COLUMNS, Attribute, decode_integer
+from lhtree.persist.boosting import SCALARS, check_codes, unpack_ensemble
+from lhtree.persist.family import Check, Family, Part
+from lhtree.persist.forests import decode_draw, decode_score, decode_strength, encode_score
+from lhtree.persist.values import NotPlainError
+
+LEAVES, ERRORS = "leaf_rows.", "conformity."  # start the names of arrays
+LISTS = ("ratio", "half_ratio", "weight")
+
+
+def _decode_prediction(array: NDArray[Any]) -> NDArray[Any]:
+    if array.dtype != np.float64 or array.ndim != 1 or np.isinf(array).any():
+        raise NotPlainError("is not a list of finite float64")
+    return array
+
+
+def _decode_position(array: NDArray[Any]) -> NDArray[Any]:
+    if array.dtype != np.int64 or array.ndim != 1:
+        raise NotPlainError("is not a list of int64")
+    if not np.all(np.diff(array, prepend=-1) > 0):
+        raise NotPlainError("is not ascending from 0 up")
+    return array
+
+
+ATTRIBUTES = (
+    *OF_COLUMNS,
+    Attribute("_seed", int, decode_integer(0)),
+    Attribute("_draw", list, decode_draw),
+    Attribute("shrinkage_", values.encode, decode_strength),
+    Attribute("oob_score_", encode_score, decode_score, is_always_there=False),
+    Attribute(
+        "oob_prediction_",
+        np.ascontiguousarray,
+        _decode_prediction,
+        is_always_there=False,
+        is_array=True,
+    ),
+    Attribute(
+        "_position",
+        lambda position: np.ascontiguousarray(position, dtype=np.int64),
+        _decode_position,
+        is_always_there=False,
+        is_array=True,
+    ),
+)
+
+
+def _pack_leaves(leaf_rows: LeafRows) -> Arrays:
+    return {LEAVES + each.name: getattr(leaf_rows, each.name) for each in fields(LeafRows)}
+
+
+def _unpack_leaves(arrays: Arrays) -> LeafRows | None:
+    names = [LEAVES + each.name for each in fields(LeafRows)]
+    if any(name not in arrays for name in names):
+        return None
+    return LeafRows(*(arrays.pop(name) for name in names))
+
+
+def _pack_errors(conformity: Conformity) -> Arrays:
+    spread = conformity.spread
+    scale = np.array([conformity.step, spread.usual, spread.least, spread.share])
+    lists = {name: getattr(conformity, name) for name in LISTS}
+    return {ERRORS + name: array for name, array in {**lists, "scale": scale}.items()}
+
+
+def _unpack_errors(arrays: Arrays) -> Conformity | None:
+    names = [ERRORS + name for name in (*LISTS, "scale")]
+    if not any(name in arrays for name in names):
+        return None
+    if not all(name in arrays for name in names):
+        raise ValueError("its out-of-bag errors are not complete")
+    ratio, half_ratio, weight, scale = (arrays.pop(name) for name in names)
+    if scale.shape != (4,) or scale.dtype != np.float64:
+        raise ValueError("the scale of its out-of-bag errors does not have four parts")
+    step, *of_spread = scale.tolist()
+    return Conformity(ratio, half_ratio, weight, step, Spread(*of_spread))
+
+
+def _list_checks(state: dict[str, Any]) -> Iterator[Check]:
+    forest, leaf_rows, draw = state["forest_"], state["leaf_rows_"], state["_draw"]
+    yield from check_codes(state)
+    yield len(forest) > 0, "it has no trees"
+    yield forest.n_averaged == len(forest), "its n_averaged is not the number of its trees"
+    yield forest.n_outputs == 1, "its trees have several outputs"
+    yield len(leaf_rows.size) == len(forest.value), "its leaf_rows_ are those of other leaves"
+    position, prediction = state.get("_position"), state.get("oob_prediction_")
+    is_whole = position is None or len(position) == draw.n_rows
+    yield is_whole, "its _position does not have one entry for each row"
+    is_long = prediction is None or len(prediction) >= draw.n_rows
+    yield is_long, "its oob_prediction_ is too short"
+
+
+FORESTS = Family(
+    classes=(LHForestRegressor,),
+    attributes=ATTRIBUTES,
+    read_parameters=AveragingParams.read,
+    pack=ensemble_packing.pack,
+    unpack=unpack_ensemble,
+    list_checks=_list_checks,
+    scalars=(*SCALARS, Attribute("n_averaged", int, decode_integer(1, MOST_AVERAGED))),
+    parts=(
+        Part("leaf_rows_", _pack_leaves, _unpack_leaves),
+        Part("_conformity", _pack_errors, _unpack_errors, is_always_there=False),
+    ),
+)
