@@ -156,13 +156,14 @@ def test_trends_belong_to_their_columns_beside_categories(is_named):
     given: dict[str, Any] = {
         "monotonic_cst": [0, 1, 0, -1, 0], "categorical_features": [0, 2, 4],
     }  # fmt: skip
-    to_table = np.asarray
+    columns = None
     if is_named:
         pd = pytest.importorskip("pandas")
         given = {"monotonic_cst": {"b": 1, "d": -1}, "categorical_features": ["a", "c", "e"]}
+        columns = list("abcde")
 
-        def to_table(rows):
-            return pd.DataFrame(rows, columns=list("abcde"))
+    def to_table(rows):
+        return rows if columns is None else pd.DataFrame(rows, columns=columns)
 
     model = LHBoostRegressor(**ROUNDS | given)
     model.fit(to_table(X), y + rng.normal(scale=0.01, size=1000))
