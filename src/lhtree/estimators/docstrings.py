@@ -195,8 +195,9 @@ BOOSTING_PARAMETERS = {
     "scoring": """"loss", str, callable or None
     What `train_score_` and `validation_score_` hold, and early stopping watches: "loss" for
     minus the loss, the name of a scorer of scikit-learn such as "roc_auc", a callable
-    ``scorer(estimator, X, y)``, or None for the method `score`. Scorers see rows as the trees
-    do, at most 10,000 of those to train on, and cost their time after every round.""",
+    ``scorer(estimator, X, y)``, or None for the method `score`. Scorers see rows as
+    they were given, at most 10,000 of those to train on, and cost their time after every
+    round.""",
     "warm_start": """bool
     Whether the next `fit` continues the model up to the new `n_estimators`. It needs the same
     rows, targets and weights; without early stopping the model is that of one long fit.""",
