@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from lhtree.estimators.boosting.constraints import resolve_groups
 from numpy.testing import assert_array_equal
 from sklearn.base import clone
 from sklearn.datasets import make_classification, make_regression
@@ -13,7 +14,6 @@ from sklearn.preprocessing import OneHotEncoder
 
 from lhtree import LHBoostClassifier, LHBoostRegressor
 from lhtree.estimators.boosting import scoring as scoring_module
-from lhtree.estimators.boosting.constraints import resolve_groups
 from lhtree.model.ensemble import Ensemble
 
 ROUNDS: dict[str, Any] = {
