@@ -4,7 +4,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from lhtree.estimators.boosting.constraints import resolve_groups
 from numpy.testing import assert_array_equal
 from sklearn.base import clone
 from sklearn.datasets import make_classification, make_regression
@@ -14,6 +13,7 @@ from sklearn.preprocessing import OneHotEncoder
 
 from lhtree import LHBoostClassifier, LHBoostRegressor
 from lhtree.estimators.boosting import scoring as scoring_module
+from lhtree.estimators.constraints import resolve_groups
 from lhtree.model.ensemble import Ensemble
 
 ROUNDS: dict[str, Any] = {
