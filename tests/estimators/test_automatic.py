@@ -19,19 +19,23 @@ def make_steps(n):
     return x[:, np.newaxis].astype(float), np.sqrt(x)
 
 
-def measure_rates(**parameters):
+def measure_rates(n_rows=1000, **parameters):
     """Return the learning rates of rounds, from what each leaves of two distant groups."""
-    X = np.repeat([[0.0], [1.0]], 500, axis=0)
+    X = np.repeat([[0.0], [1.0]], n_rows // 2, axis=0)
     # A hundredth of each step is taken, so that something is left after many rounds.
-    model = LHBoostRegressor(l2_regularization=99 * 500, early_stopping=False, **parameters)
+    ridge = 99 * (n_rows // 2)
+    model = LHBoostRegressor(l2_regularization=ridge, early_stopping=False, **parameters)
     score = model.fit(X, X[:, 0]).train_score_
     return 100 * (1 - np.sqrt(score[1:] / score[:-1]))
 
 
-def test_rates_rise_from_the_first_round_to_the_168th():
+@pytest.mark.parametrize(
+    ("n_rows", "growth"), [(1000, 0.0015), (1002, 0.0005), (20_000, 0.0005), (20_002, 0.0015)]
+)
+def test_rates_rise_faster_where_few_rounds_are_enough_or_each_takes_long(n_rows, growth):
     number = np.arange(260)
-    expected = np.minimum(0.05 + 0.0015 * number, 0.3)
-    assert_allclose(measure_rates(n_estimators=260), expected, atol=4e-4)
+    expected = np.minimum(0.05 + growth * number, 0.3)
+    assert_allclose(measure_rates(n_rows, n_estimators=260), expected, atol=4e-4)
 
 
 def test_a_rate_that_is_given_stays():

@@ -188,6 +188,14 @@ def test_trees_use_the_columns_of_one_group(rows):
     assert_same(model, by_names.set_params(n_hyperplanes=3).fit(frame, y))
 
 
+def test_a_model_grown_anew_has_the_groups_of_the_first(rows):
+    groups = [{0, 2}, {1, 2}]
+    model = make(LHBoostRegressor, interaction_cst=groups, early_stopping=True, refit=True)
+    used = list(list_columns_of_trees(model.fit(*rows)))
+    assert len(used) > 5
+    assert all(any(each <= group for group in (*groups, {3})) for each in used)
+
+
 @pytest.mark.parametrize("given", ["pairwise", [{0, 1}, frozenset({2, 3})], [("a", "b"), ["c"]]])
 def test_groups_of_columns_survive_a_file(given, rows, tmp_path):
     frame = pd.DataFrame(rows[0], columns=list("abcd"))
@@ -219,6 +227,8 @@ def test_groups_of_columns_survive_a_file(given, rows, tmp_path):
         ({"interaction_cst": [{0, 4}]}, "has 4, which is not a column of X; give positions from"),
         ({"interaction_cst": [{-1}]}, "has -1, which is not a column of X"),
         ({"interaction_cst": [{"a"}]}, "has 'a', which is not a column of X"),
+        ({"interaction_cst": (each for each in [{0}])}, "can be read only once, .* into a list"),
+        ({"interaction_cst": [{0}, iter([1, 2])]}, "has <list_iterator .* only once, .* a list"),
         ({"interaction_cst": [{True}]}, "has True, which is not a column of X"),
     ],
 )

@@ -14,6 +14,7 @@ from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.metrics import get_scorer, make_scorer, mean_pinball_loss, roc_auc_score
 
 from lhtree import LHBoostRegressor, LHForestClassifier, load, save
+from lhtree.data.frames import take_rows
 from lhtree.estimators.boosting import scoring, watch
 from lhtree.estimators.boosting.coverage import move_scores
 from watched import NAMES, Recorder, assert_same, make, make_rows
@@ -137,6 +138,49 @@ def test_a_scorer_may_predict_other_rows():
     model = make("numbers", scoring=lambda m, *_: m.predict(X[:7]).sum(), n_estimators=5).fit(X, y)
     stages = [each.sum() for each in model.staged_predict(X[:7])]
     assert_array_equal(model.train_score_[1:], stages)
+
+
+@pytest.mark.parametrize("kind", ["array", "list", "pandas", "polars"])
+@pytest.mark.parametrize("stopping", [{}, {"early_stopping": True, "refit": False}])
+def test_a_scorer_may_predict_some_of_its_rows(kind, stopping):
+    X, y = make_rows()
+    X[:, 4] = 10 * X[:, 4] + 3  # codes of categories are not their values
+    others, weight = np.arange(7), np.arange(500) % 3
+    table = X.tolist() if kind == "list" else X
+    if kind in ("pandas", "polars"):
+        color = [None if value != value else f"no. {value:.0f}" for value in X[:, 4]]
+        columns = dict(zip("abcd", X[:, :4].T, strict=True)) | {"color": color}
+        table = pytest.importorskip(kind).DataFrame(columns)
+    apart = {"X_val": table[:100], "y_val": y[:100]} if stopping else {}
+
+    def score(model, own, target, sample_weight=None):
+        predicted = model.predict(own)
+        position = np.arange(0, len(target), 9)
+        assert_array_equal(model.predict(take_rows(own, position)), predicted[position])
+        return model.predict(table[:7]).sum()
+
+    model = make("numbers", scoring=score, n_estimators=5, **stopping)
+    for given in ({}, apart):
+        model.fit(table, y, weight, **given)
+        stages = [each[others].sum() for each in model.staged_predict(table)]
+        assert_array_equal(model.train_score_[1 : len(stages) + 1], stages)
+
+
+def test_a_scorer_gets_rows_as_they_were_given():
+    pd = pytest.importorskip("pandas")
+    X, y = make_rows()
+    frame, weight = pd.DataFrame(X, columns=list("abcde")), np.arange(500) % 2
+    seen = []
+    model = make("numbers", scoring=lambda _, X, y: seen.append(X) or 0.0, n_estimators=1)
+    model.fit(frame, y, weight, X_val=frame[:9], y_val=y[:9])
+    pd.testing.assert_frame_equal(seen[0], frame[1::2])
+    pd.testing.assert_frame_equal(seen[1], frame[:9])
+
+
+def test_a_scorer_finds_no_trees_of_an_earlier_fit():
+    X, y = make_rows()
+    model = make("numbers", scoring=lambda m, *_: float(hasattr(m, "forest_"))).fit(X, y)
+    assert not model.fit(X, y).train_score_.any()
 
 
 def test_held_out_rows_are_scored():

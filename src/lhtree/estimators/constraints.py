@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
 from numbers import Integral
 from typing import Any, NoReturn
@@ -143,11 +143,21 @@ def _read_groups(given: Any, names: Sequence[str]) -> list[set[int]]:
     if not is_list or (isinstance(given, np.ndarray) and given.ndim == 0):
         _refuse_groups(given)
     groups = []
-    for group in given:
+    for group in _check_lasting(given):
         if not isinstance(group, Iterable) or isinstance(group, str | Mapping):
             _refuse_groups(given)
-        groups.append({_look_up(each, names) for each in group})
+        groups.append({_look_up(each, names) for each in _check_lasting(group)})
     return groups
+
+
+def _check_lasting(given: Any) -> Any:
+    """Refuse what can be read only once: other fits, and the one from all rows, need it, too."""
+    if isinstance(given, Iterator):
+        raise ValueError(
+            f"interaction_cst has {given!r}, which can be read only once, but every fit must read "
+            "it; turn it into a list."
+        )
+    return given
 
 
 def _look_up(wanted: Any, names: Sequence[str]) -> int:

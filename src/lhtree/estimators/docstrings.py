@@ -128,7 +128,8 @@ PARAMETERS = {
 BOOSTING_PARAMETERS = {
     "learning_rate": """float or "auto"
     Factor on what each tree adds; "auto" rises from 0.05 in the first round to 0.3 in
-    the 168th: noisy tables stop in time, and clear ones need fewer rounds.""",
+    the 501st, or in the 168th up to 1,000 and above 20,000 rows: noisy tables stop in time,
+    and clear ones need fewer rounds.""",
     "n_estimators": """int or "auto"
     Largest number of rounds; each adds one tree. "auto" is 600, with more than two classes
     1000, and 100 without early stopping.""",
@@ -195,8 +196,9 @@ BOOSTING_PARAMETERS = {
     "scoring": """"loss", str, callable or None
     What `train_score_` and `validation_score_` hold, and early stopping watches: "loss" for
     minus the loss, the name of a scorer of scikit-learn such as "roc_auc", a callable
-    ``scorer(estimator, X, y)``, or None for the method `score`. Scorers see rows as the trees
-    do, at most 10,000 of those to train on, and cost their time after every round.""",
+    ``scorer(estimator, X, y)``, or None for the method `score`. Scorers see rows as
+    they were given, at most 10,000 of those to train on, and cost their time after every
+    round.""",
     "warm_start": """bool
     Whether the next `fit` continues the model up to the new `n_estimators`. It needs the same
     rows, targets and weights; without early stopping the model is that of one long fit.""",

@@ -8,6 +8,7 @@ import numpy as np
 from scipy.sparse import issparse
 
 from lhtree.data import sparse
+from lhtree.data.frames import is_frame, take_rows
 
 
 class Samples(NamedTuple):
@@ -17,13 +18,20 @@ class Samples(NamedTuple):
     y: Any
     weight: Any  # None: every row counts once
     offset: Any = None  # what is added to their raw scores; None: nothing
+    number: Any = None  # of each row among those given to `fit`; None: they are all there
 
     def take(self, position: Any) -> Samples:
         """Return some of the rows."""
         weight, offset = (
             None if each is None else each[position] for each in (self.weight, self.offset)
         )
-        return Samples(self.X[position], self.y[position], weight, offset)
+        number = position if self.number is None else self.number[position]
+        return Samples(self.X[position], self.y[position], weight, offset, number)
+
+    def show(self, X: Any) -> Samples:
+        """Return them with their rows as they are in X, which was given to `fit`."""
+        table = X if hasattr(X, "shape") or is_frame(X) else np.asarray(X, dtype=object)
+        return self._replace(X=table if self.number is None else take_rows(table, self.number))
 
 
 def read_samples(estimator: Any, X: Any, y: Any, sample_weight: Any, params: Any) -> Samples:

@@ -111,7 +111,7 @@ class BoostingEstimator(TreeEstimator):
                 earlier.join(boosting, training, validation)
             scores = None
             if scorer is not None:
-                scores = GrowingScores(self, scorer, *parts, self._seed)
+                scores = GrowingScores(self, scorer, *parts, self._seed, (X, X_val))
             is_stopped = self._run(boosting, scores, progress, earlier, float(params.tol))
             if watched is not None:
                 self._move_quantiles(watched, params)

@@ -59,8 +59,8 @@ def make_scorer(estimator: Any, scoring: Any) -> Scorer | None:
 class GrowingScores:
     """Scores of training and validation rows after each round.
 
-    The scorer sees the estimator as if its fit had ended, and the rows as its trees see them;
-    their raw scores are known, so nothing walks down the trees again.
+    The scorer sees the estimator as if its fit had ended, and the rows as they were given; raw
+    scores of all of them are known, so nothing walks down the trees again.
     """
 
     def __init__(
@@ -71,14 +71,18 @@ class GrowingScores:
         held_out: Any,
         validation: Samples | None,
         seed: int,
+        given: tuple[Any, Any],
     ) -> None:
         self._estimator, self._scorer = estimator, scorer
         is_held_out = np.zeros(len(training.y), dtype=bool) if held_out is None else held_out > 0
         self._trained = _draw(estimator, training, np.flatnonzero(~is_held_out), seed)
         self._held_out = np.flatnonzero(is_held_out)
-        self._training = training.take(self._trained)
-        self._validation = training.take(self._held_out) if validation is None else validation
+        self._training = training.take(self._trained).show(given[0])
         self._is_apart = validation is not None
+        if validation is None:
+            self._validation = training.take(self._held_out).show(given[0])
+        else:
+            self._validation = validation.show(given[1])
         self.training: list[float] = []
         self.validation: list[float] = []
 
@@ -108,6 +112,7 @@ class GrowingScores:
 
     def _score(self, samples: Samples, score: Ints, boosting: Boosting) -> float:
         model = copy(self._estimator)
+        vars(model).pop("forest_", None)  # of an earlier fit
         raw: Floats = boosting.scale.to_raw(score)
         raw = raw if raw.shape[1] > 1 else raw[:, 0]
 
