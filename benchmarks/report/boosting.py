@@ -333,7 +333,9 @@ def judge_costs(found: list[Line]) -> list[Goal]:
 INTRODUCTION = f"""All models have their defaults, one thread, the same splits and a limit of
 {LIMIT:.0f} s. YDF's oblique boosting has its template `benchmark_rank1v1`. Tables are the paper's
 data sets (numbers only), and, as people have them, those of `regression/` and `frames/`. Of each
-kind, sorted by name, every other table is to choose defaults by, the others judge. Ranks are
+kind, sorted by name, every other table is to choose defaults by, the others judge.
+The rule for learning rates was changed once after it had been measured on tables that judge:
+these are not fully independent of it. Ranks are
 means over the tables on which all models have run, and a model that fails there or runs over the
 limit is last. Tables of up to {FEW_ROWS:,} rows without a given split have {N_SEEDS} seeds.
 Times are of the processor."""
