@@ -27,6 +27,15 @@ def test_a_failure_gives_its_reason(wine):
     assert "may help" in leaf.message or leaf.found
 
 
+def test_the_slopes_of_a_forest_of_leaves_lead_the_search(wine):
+    X, y = wine
+    model = LHForestClassifier(5, max_depth=0, random_state=0).fit(X, y)
+    assert (model.forest_.left[model.forest_.tree_start[:-1]] < 0).all()
+    found = nearest_counterfactual(model, X.iloc[150])
+    assert found.found
+    assert found.distance < 2.5  # without them 3.04
+
+
 def test_missing_values_stay_missing():
     rng = np.random.default_rng(2)
     X = rng.normal(size=(200, 4))

@@ -16,6 +16,7 @@ from lhtree.explain import model_view
 from lhtree.explain.counterfactuals.cell_search import CellSearch
 from lhtree.explain.counterfactuals.local_search import LocalSearch
 from lhtree.explain.counterfactuals.problem import Problem, state_problem
+from lhtree.model.link import is_exact
 
 MAX_STATES = 20_000  # polytopes visited for a proof
 N_TRIALS = 20_000  # rows predicted in a search without proof
@@ -184,11 +185,16 @@ def _compute_moves(problem: Problem, start: Any) -> Floats:
 
 
 def _list_root_normals(problem: Problem) -> Floats:
-    """Return the normals of the hyperplanes at the roots, both ways."""
+    """Return the normals of the hyperplanes at the roots, both ways.
+
+    A root that is a leaf has slopes in forests of classes, which lead as well.
+    """
     trees = problem.model.forest_
     root = trees.tree_start[:-1]
+    if is_exact(problem.model):  # whose leaves are constant
+        root = root[trees.left[root] >= 0]
     z = problem.view.standardize(problem.row[np.newaxis])[0]
-    normal, _ = problem.view.compute_functions(root[trees.left[root] >= 0], z)
+    normal, _ = problem.view.compute_functions(root, z)
     both: Floats = np.concatenate([normal, -normal])[:, problem.free]
     return both
 
