@@ -98,7 +98,7 @@ void check_loss(const std::string& loss, const grow::BoostingPlan& plan, const R
   demand(training.n_outputs == validation.n_outputs, "all rows must have the same outputs");
   demand(training.n_outputs == 1 || has_classes || has_levels, "the loss has one output");
   for (const RowArrays* rows : {&training, &validation}) {
-    if (has_classes && rows->n_outputs > 1) rows->check_classes();
+    if (has_classes && rows->n_outputs > 1) rows->check_classes(rows->n_outputs);
     if (has_log_link) rows->check_positive(loss == "gamma" ? 1 : 0);
   }
   if (!has_levels) return;

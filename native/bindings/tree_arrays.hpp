@@ -66,10 +66,10 @@ struct RowArrays {
     return {n_rows(), n_outputs, y.data(), data_of(weight), data_of(held_out), score.data()};
   }
 
-  /// Refuse targets that are not the index of an output.
-  void check_classes() const {
+  /// Refuse targets that are not the index of a class.
+  void check_classes(std::int64_t n_classes) const {
     for (std::size_t i = 0; i < y.size(); ++i)
-      demand(0 <= y(i) && y(i) < n_outputs, "y must have indices of classes");
+      demand(0 <= y(i) && y(i) < n_classes, "y must have indices of classes");
   }
 
   void check_positive(std::int32_t least) const {

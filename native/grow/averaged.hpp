@@ -1,4 +1,4 @@
-// Forests: trees of rows of their own, grown by the targets themselves; their answers are averaged.
+// Trees of forests: each of rows of its own, grown by the targets themselves.
 #pragma once
 
 #include <algorithm>
@@ -29,7 +29,10 @@ struct AveragedPlan {
   std::int64_t first_estimator = 0, n_estimators = 1;
   std::uint32_t n_draws = 0;
   bool bootstrap = false;
+  std::int64_t n_classes = 0;     // 0: targets are numbers
+  bool balance = false;           // classes weigh alike among the rows of an estimator
   std::int64_t max_features = 0;  // columns that a node draws; 0: all
+  std::int64_t max_features_per_tree = 0;  // and that a tree draws for its nodes
   bool axis_splits = true;
   split::HyperplaneSettings hyperplanes;
   std::int64_t hyperplane_interval = 1;  // estimators from one that has hyperplanes to the next
@@ -37,7 +40,13 @@ struct AveragedPlan {
   std::int64_t max_depth = std::numeric_limits<std::int64_t>::max();
   std::int64_t max_leaf_nodes = 0;  // 0: no limit
   std::int64_t min_split_weight = 2, min_weight = 1;
+  double min_fraction = 0.0;  // of the weight of a tree's rows, on a side of a split
+  double ccp_alpha = 0.0;     // gain per leaf that a subtree needs, in units of gradients
   split::Constraints constraints;
+
+  /// Trees of an estimator: one for each class, but for two classes that of the second.
+  std::int64_t n_trees() const { return n_classes > 2 ? n_classes : 1; }
+  std::int64_t positive_class(std::int64_t tree) const { return n_classes == 2 ? 1 : tree; }
 };
 
 /// Grows one tree after the other from rows of the same table; one thread's.
@@ -50,19 +59,17 @@ class AveragedTreeGrower {
       : table_(table),
         plan_(plan),
         stop_(stop),
-        limits_{0.0, static_cast<double>(std::max<std::int64_t>(1, plan.min_weight)), 0},
+        limits_{0.0, least_weight(), 0},
         search_(table.layout, limits_, plan.constraints, plan.hyperplanes.unit_weight),
         hyperplanes_(table, limits_, plan.constraints, plan.hyperplanes, most_kept, stop),
-        n_wanted_(plan.max_features == 0 ? table.layout.n_columns() : plan.max_features),
-        every_(table.layout.n_columns()) {
-    std::iota(every_.begin(), every_.end(), 0);
+        n_wanted_(plan.max_features == 0 ? table.layout.n_columns() : plan.max_features) {
     word_.resize(base::most_codes);
     cell_.resize(base::most_codes);
   }
   AveragedTreeGrower(const AveragedTreeGrower&) = delete;  // searches refer to limits
 
   /// Grow a tree from the rows listed; the nodes stay until the next.
-  const std::vector<Node<Sums>>& grow(const PageVector<std::uint32_t>& rows, const Row* gradient,
+  std::vector<Node<Sums>>& grow(const PageVector<std::uint32_t>& rows, const Row* gradient,
                                       std::uint64_t key, bool has_hyperplanes) {
     gradient_ = gradient;
     has_hyperplanes_ = has_hyperplanes && plan_.hyperplanes.n_hyperplanes > 0;
@@ -73,7 +80,10 @@ class AveragedTreeGrower {
     Node<Sums>& root = node_[0];
     root.end = static_cast<std::int64_t>(row_.size());
     for (const std::uint32_t row : row_) gradient[row].add_to(root.sums);
+    const double least = plan_.min_fraction * static_cast<double>(root.sums.h);
+    limits_.least_hessian = std::max(least, least_weight());
     root.key = key;
+    draw_tree_columns(key);
     root.freedom.groups.resize(plan_.constraints.group.size());
     std::iota(root.freedom.groups.begin(), root.freedom.groups.end(), 0);
     plan_.max_leaf_nodes == 0 ? grow_all() : grow_best_first();
@@ -83,7 +93,23 @@ class AveragedTreeGrower {
   const PageVector<std::uint32_t>& rows() const { return row_; }
 
  private:
+  static constexpr std::uint64_t tree_columns = ~std::uint64_t{4};  // never the number of a column
   static constexpr std::int64_t most_kept = std::int64_t{1} << 18;  // values of a node
+
+  double least_weight() const {
+    return static_cast<double>(std::max<std::int64_t>(1, plan_.min_weight));
+  }
+
+  /// The columns that the nodes of a tree draw from: those of the smallest hashes.
+  void draw_tree_columns(std::uint64_t key) {
+    every_.resize(table_.layout.n_columns());
+    std::iota(every_.begin(), every_.end(), 0);
+    const auto n = static_cast<std::size_t>(plan_.max_features_per_tree);
+    if (n == 0 || n >= every_.size()) return;
+    shuffle_columns(hash64(key, tree_columns), every_);
+    every_.resize(n);
+    std::sort(every_.begin(), every_.end());
+  }
 
   void grow_all() {
     std::vector<std::int64_t> open{0};
@@ -162,7 +188,7 @@ class AveragedTreeGrower {
     node.rank = node.split.score - split::compute_score(node.sums, limits_, bounds);
   }
 
-  /// Draw columns with two bins in the node, and look at their cuts; with groups, those of the
+  /// Draw columns with two bins in the node, of those of the tree, and look at their cuts; with groups, those of the
   /// groups that the node may use.
   void draw_columns(const Node<Sums>& node, split::Split<Sums>& best) {
     const std::uint64_t key = draw_key(node.key);
@@ -175,6 +201,9 @@ class AveragedTreeGrower {
     }
     std::sort(allowed_.begin(), allowed_.end());
     allowed_.erase(std::unique(allowed_.begin(), allowed_.end()), allowed_.end());
+    std::erase_if(allowed_, [&](std::int32_t j) {
+      return !std::binary_search(every_.begin(), every_.end(), j);
+    });
     draw_among(node, key, allowed_, best);
   }
 

@@ -80,7 +80,12 @@ def compute_log(x: float) -> float: ...
 def compute_exp(x: float) -> float: ...
 def prepare_ensemble(ensemble: object, columns: object) -> Prepared: ...
 def sum_trees(
-    X: Rows, ensemble: object, columns: object, prepared: Prepared, n_threads: int
+    X: Rows,
+    ensemble: object,
+    columns: object,
+    prepared: Prepared,
+    out_of_bag: NDArray[np.uint64] | None,
+    n_threads: int,
 ) -> NDArray[np.int64]: ...
 def find_leaves(
     X: Rows, ensemble: object, columns: object, prepared: Prepared, n_threads: int

@@ -51,6 +51,11 @@ class TreeClassifier(ClassifierMixin, TreeEstimator):
         object
             The fitted classifier.
         """
+        self._fit(X, y, sample_weight)
+        return self
+
+    def _fit(self, X, y, sample_weight):
+        """Grow trees by the rules of the paper."""
         params = Params.read(self)
         old = self._fitted if params.warm_start and hasattr(self, "forest_") else None
         n_old = 0 if old is None else old.n_estimators
@@ -73,7 +78,6 @@ class TreeClassifier(ClassifierMixin, TreeEstimator):
             if params.oob_score:
                 self._score_out_of_bag(backend, out_of_bag, params, len(y))
             progress.end()
-        return self
 
     @property
     def _fitted(self):

@@ -94,7 +94,7 @@ def fit_trees(
         forest = shrinkage.shrink(forest, strength)
     else:
         strength = old.shrinkage
-    calibration = None if params.calibration is None else out_of_bag.calibrate(forest)
+    calibration = out_of_bag.calibrate(forest) if params.calibration == "oob" else None
     fitted = Fitted(
         forest, backend.classes, seed, draw, bool(params.standardize), strength, calibration
     )

@@ -1,7 +1,25 @@
 """The classifier of many trees per class."""
 
+import numpy as np
+from sklearn.metrics import accuracy_score
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted
+
+from lhtree.data.reading import read_rows
+from lhtree.data.warn import warn
+from lhtree.estimators.averaging.classes import fit_classes
+from lhtree.estimators.averaging.fit import Grown
+from lhtree.estimators.averaging.params import AveragingParams
+from lhtree.estimators.base import restored_on_error
 from lhtree.estimators.classifier import TreeClassifier
-from lhtree.estimators.docstrings import PARAMETERS, describe
+from lhtree.estimators.docstrings import BOOSTING_PARAMETERS, PARAMETERS, describe
+from lhtree.estimators.params import count_threads
+from lhtree.estimators.samples import keep_positive, read_samples
+from lhtree.model.ensemble import Ensemble
+from lhtree.model.prediction import normalize_scores
+from lhtree.model.votes import UNCALIBRATED, count_votes
+from lhtree.training.averaging import list_draws
+from lhtree.training.progress import Progress
 
 OWN_TEXTS = {
     "contrast": PARAMETERS["contrast"].replace("{", '{"auto", ', 1),
@@ -14,6 +32,10 @@ OWN_TEXTS = {
     Factor on the weight of each class; "balanced" gives all classes the same
     total weight, "balanced_subsample" does so within the rows of each estimator.""",
 }
+
+
+ENGINE_PARAMETERS = ("max_bins", "monotonic_cst", "interaction_cst")
+OWN_TEXTS |= {name: BOOSTING_PARAMETERS[name] for name in ENGINE_PARAMETERS}
 
 
 @describe(**OWN_TEXTS)
@@ -91,10 +113,13 @@ class LHForestClassifier(TreeClassifier):
         shrinkage="auto",
         voting="membership",
         standardize=True,
+        max_bins=255,
         categorical_features="from_dtype",
-        max_categories=64,
+        max_categories=255,
+        monotonic_cst=None,
+        interaction_cst=None,
         class_weight=None,
-        calibration=None,
+        calibration="auto",
         oob_score=False,
         warm_start=False,
         n_jobs=None,
@@ -124,8 +149,11 @@ class LHForestClassifier(TreeClassifier):
         self.shrinkage = shrinkage
         self.voting = voting
         self.standardize = standardize
+        self.max_bins = max_bins
         self.categorical_features = categorical_features
         self.max_categories = max_categories
+        self.monotonic_cst = monotonic_cst
+        self.interaction_cst = interaction_cst
         self.class_weight = class_weight
         self.calibration = calibration
         self.oob_score = oob_score
@@ -133,3 +161,122 @@ class LHForestClassifier(TreeClassifier):
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
+
+    def _fit(self, X, y, sample_weight):
+        params = AveragingParams.read(self)
+        known = self.forest_ if params.shared.warm_start and hasattr(self, "forest_") else None
+        if known is not None and isinstance(known, Ensemble) != params.shared.is_exact:
+            raise ValueError(
+                "warm_start=True adds to estimators that grew by other rules (preset, contrast, "
+                "criterion, voting, alpha, beta); leave them as they were, or set warm_start=False."
+            )
+        if not params.shared.is_exact:
+            super()._fit(X, y, sample_weight)
+            return
+        old = None
+        if known is not None:
+            old = Grown(known, self.columns_, self._seed, self._draw, self.shrinkage_)
+        n_old = 0 if old is None else self.n_estimators_
+        n_estimators = params.shared.limit_estimators(n_old)
+        n_new = n_estimators and n_estimators - n_old
+        progress = Progress(self, n_new, is_verbose=bool(params.shared.verbose))
+        with restored_on_error(self):
+            given = read_samples(self, X, y, sample_weight, params)
+            check_classification_targets(given.y)
+            n_samples, samples = len(given.y), keep_positive(given)
+            fitted = fit_classes(self, samples, params, old, progress)
+            self._keep_classes(fitted, n_samples)
+            if params.shared.oob_score:
+                self._score_classes(fitted, params, n_samples)
+        progress.end()
+
+    _is_regressor = False
+
+    def _keep_classes(self, fitted, n_samples):
+        """Set the attributes of a fit and remove stale ones."""
+        grown = fitted.grown
+        self.classes_, self.n_classes_ = fitted.classes, len(fitted.classes)
+        self.forest_, self.shrinkage_ = grown.forest, grown.shrinkage
+        self._seed, self._draw = grown.seed, grown.draw
+        for name in ("calibration_", "oob_score_", "oob_decision_function_", "_standardized"):
+            self.__dict__.pop(name, None)
+        self.__dict__.pop("_position", None)
+        if fitted.calibration is not None:
+            self.calibration_ = fitted.calibration
+        if len(fitted.samples.y) < n_samples:  # of the rows that count, among those of X
+            self._position = fitted.samples.number
+
+    def _score_classes(self, fitted, params, n_samples):
+        """Set the attributes of `oob_score`."""
+        votes, n_voters = fitted.score_out_of_bag()
+        is_voted = n_voters > 0
+        if not is_voted.all():
+            warn(
+                f"{np.count_nonzero(~is_voted)} rows were drawn by every estimator and have no "
+                "out-of-bag votes; use more estimators.",
+            )
+        proba = np.full((n_samples, self.n_classes_), np.nan)
+        position = getattr(self, "_position", np.arange(n_samples))[is_voted]
+        proba[position] = self._normalize(votes[is_voted])
+        self.oob_decision_function_ = proba
+        true, found = fitted.samples.y[is_voted], votes[is_voted].argmax(axis=1)
+        measure = params.shared.oob_score
+        measure = measure if callable(measure) else accuracy_score
+        self.oob_score_ = measure(self.classes_[true], self.classes_[found])
+
+    def _score_rows(self, X):
+        rows = read_rows(self, X)
+        if not isinstance(self.forest_, Ensemble):
+            return super()._score_rows(X)
+        n_threads = count_threads(self.n_jobs)
+        return count_votes(self.forest_, rows, n_classes=self.n_classes_, n_threads=n_threads)
+
+    def _normalize(self, score):
+        if not isinstance(self.forest_, Ensemble):
+            return super()._normalize(score)
+        return normalize_scores(score, *getattr(self, "calibration_", UNCALIBRATED))
+
+    def predict(self, X):
+        """Return the most probable class of each row, the first in a tie.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows with the columns of the training data.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Labels from ``classes_``.
+        """
+        check_is_fitted(self)
+        if not isinstance(self.forest_, Ensemble):
+            return super().predict(X)
+        return self.classes_[self._score_rows(X).argmax(axis=1)]
+
+    @property
+    def n_estimators_(self):
+        """Number of estimators grown.
+
+        Returns
+        -------
+        int
+            What `n_estimators` came to.
+        """
+        check_is_fitted(self)
+        return self.voting_.count_estimators(self.forest_)
+
+    @property
+    def estimators_samples_(self):
+        """The rows that each estimator drew.
+
+        Returns
+        -------
+        list of ndarray
+            Positions in the training rows, ascending; with `bootstrap`, a row that was drawn
+            twice is there twice.
+        """
+        check_is_fitted(self)
+        draws = list_draws(self._seed, self.n_estimators_, self._draw)
+        position = getattr(self, "_position", None)
+        return [row if position is None else position[row] for row in draws]

@@ -40,7 +40,7 @@ PRESETS: dict[str, dict[str, Any]] = {
 }
 RENAMED = {"threshold": "criterion", "axes": "axis_splits", "n_planes": "n_hyperplanes"}
 MOST_DRAWN = 128  # columns that "auto" draws: Fisher's direction costs the cube of them
-MOST_HYPERPLANES = 2**20
+MOST_HYPERPLANES = MOST_ESTIMATORS = 2**20
 MOST_THREADS = 1024
 SMALLEST = math.ulp(0.0)
 
@@ -116,6 +116,13 @@ class Params:
         return count_threads(self.n_jobs)
 
     @property
+    def is_exact(self) -> bool:
+        """Whether the exact engine has these rules; the paper's are those of version 0.1."""
+        is_accurate = self.contrast == "fisher" and self.criterion == "gini"
+        is_plain = self.voting == "membership" and self.alpha == 0 and self.beta == 0
+        return self.is_forest and is_accurate and is_plain
+
+    @property
     def balance(self) -> bool:
         """Whether to give the classes equal weight within the rows of each estimator."""
         is_word = isinstance(self.class_weight, str)
@@ -128,7 +135,7 @@ class Params:
             return "n_estimators='auto'"
         if self.oob_score:
             return f"oob_score={self.oob_score!r}"
-        return "" if self.calibration is None else f"calibration={self.calibration!r}"
+        return f"calibration={self.calibration!r}" if self.calibration == "oob" else ""
 
     def limit_estimators(self, n_old: int) -> int | None:
         """Return the final number of estimators; None if it depends on the data."""
@@ -264,13 +271,14 @@ def _check_splits(params: Params, auto: tuple[str, ...]) -> None:
 
 def _check_forest(params: Params) -> None:
     """Check the parameters that control estimators, votes and out-of-bag work."""
-    wanted = "an integer of at least 1, 'auto' or None"
+    wanted = f"an integer from 1 to {MOST_ESTIMATORS}, 'auto' or None"
     if params.n_estimators is not None and not is_auto(params.n_estimators):
-        check_integer("n_estimators", params.n_estimators, wanted, low=1)
-    check_integer("max_estimators", params.max_estimators, "an integer of at least 1", low=1)
+        check_integer("n_estimators", params.n_estimators, wanted, low=1, high=MOST_ESTIMATORS)
+    wanted = f"an integer from 1 to {MOST_ESTIMATORS}"
+    check_integer("max_estimators", params.max_estimators, wanted, low=1, high=MOST_ESTIMATORS)
     if params.calibration is not None:
-        check_choice("calibration", params.calibration, ("oob",))
-        if params.voting == "margin":
+        check_choice("calibration", params.calibration, ("auto", "oob"))
+        if params.calibration == "oob" and params.voting == "margin":
             raise ValueError(
                 "calibration='oob' needs voting='membership': votes by margin have no scale."
             )

@@ -25,10 +25,10 @@ def tabulate_splits(model: Any, n_features: int) -> dict[str, NDArray[Any]]:
     split = np.flatnonzero(ensemble.left >= 0)
     tree = np.repeat(np.arange(len(ensemble)), np.diff(ensemble.tree_start))[split]
     root = ensemble.tree_start[tree]
-    none = np.zeros((0, ensemble.n_outputs))
+    none = np.zeros((0, ensemble.value.shape[1]))
     value = np.concatenate([none, *(read_values(each, words) for each in ensemble)])[split]
     names = ["value"]
-    if ensemble.n_outputs > 1:
+    if ensemble.value.shape[1] > 1:
         classes = range(ensemble.n_outputs) if view.classes is None else view.classes
         names = [f"value_{label}" for label in classes]
     columns: dict[str, NDArray[Any]] = {

@@ -10,30 +10,27 @@ from numpy.typing import NDArray
 from lhtree.arrays import Floats, Ints
 from lhtree.estimators.params import count_threads
 from lhtree.explain.scores import Scores, SplitTerms
-from lhtree.explain.wording import name_codes
+from lhtree.explain.wording import name_codes, name_label
 from lhtree.model.ensemble import BoostedTree, Ensemble
 from lhtree.model.ensemble_splits import HYPERPLANE, NUMBER, list_fills, list_terms, sum_changes
-from lhtree.model.link import LOGIT, read_link
+from lhtree.model.link import VOTES, read_link
 from lhtree.model.prediction import MOST_EXTREME
 
 STEPS_PER_STD = 20  # a step of a grid is about 2**-20 standard deviations
 
 
 class BoostedView:
-    """Boosted trees, or a forest of numbers: what is explained are the raw scores.
+    """Boosted trees, or a forest: what is explained are the raw scores, or the votes.
 
-    Of two classes, the score of the first is minus that of the second.
+    Of two classes, the score of the first is minus that of the second, its vote one minus it.
 
     Parameters
     ----------
-    model : LHBoostClassifier, LHBoostRegressor or LHForestRegressor
+    model : LHBoostClassifier, LHBoostRegressor, LHForestClassifier or LHForestRegressor
         A fitted model.
     """
 
-    preposition = "of"  # between the score and the class
-    start_name = "mean in training"
     importance_name = "fraction of the lowered loss"
-    class_importance_name = "fraction of the changes of the score"
     margin = 4e-6  # above the rounding of values to grids
     can_be_proven = False
 
@@ -44,14 +41,19 @@ class BoostedView:
         self.classes: NDArray[Any] | None = self.link.classes
         self.codes = name_codes(model.columns_)
         self.is_number: NDArray[np.bool_] = self.ensemble.columns.n_codes == 0
-        self.n_estimators = len(self.ensemble)
-        self.is_mirrored = self.link.name == LOGIT
+        self.n_estimators = len(self.ensemble) // self.ensemble.n_turns
+        self.is_mirrored = self.link.is_mirrored
         self.output_names = self._name_outputs()
         self.score_name = self.link.score_word
+        self.has_votes = self.link.name == VOTES
+        self.preposition = "for" if self.has_votes else "of"  # between the score and the class
+        self.start_name = "fraction in training" if self.has_votes else "mean in training"
+        self.class_importance_name = f"fraction of the changes of the {self.score_name}"
 
     def _name_outputs(self) -> tuple[str, ...]:
         if self.is_mirrored and self.classes is not None:
-            return tuple(f"log-odds of {label}" for label in self.classes)
+            word = "vote for" if self.link.name == VOTES else "log-odds of"
+            return tuple(f"{word} {label}" for label in self.classes)
         return tuple(map(self.link.name_score, range(self.ensemble.n_outputs)))
 
     @property
@@ -73,7 +75,8 @@ class BoostedView:
         score = self.ensemble.score(rows, n_threads=n_threads)
         if score.shape[1] > 1:
             return np.asarray(score.argmax(axis=1), dtype=np.int64)
-        return ((score[:, 0] > 0) & self.is_mirrored).astype(np.int64)
+        limit = 0.5 if self.has_votes else 0.0
+        return ((score[:, 0] > limit) & self.is_mirrored).astype(np.int64)
 
     def predict_number(self, table: NDArray[Any]) -> Floats:
         """Return the number that the model predicts for encoded rows; of several, the middle."""
@@ -93,8 +96,10 @@ class BoostedView:
         if not self.is_mirrored:
             return Scores(base, contribution, score)
         sign = np.array([-1.0, 1.0])
+        start = np.array([float(self.has_votes), 0.0])
         # The sum with 0 makes a zero of a negative zero.
-        return Scores(base * sign, contribution * sign[:, np.newaxis] + 0.0, score * sign)
+        mirrored = contribution * sign[:, np.newaxis] + 0.0
+        return Scores(start + base * sign, mirrored, start + score * sign)
 
     def compute_class_importances(self) -> Floats:
         """Return how much the splits by each column change the score of each class."""
@@ -131,12 +136,19 @@ class BoostedView:
         return slope, value - cut
 
     def name_tree(self, tree: BoostedTree) -> str:
-        """Return a short name of a tree."""
-        return f"tree {tree.number}"
+        """Return a short name of a tree: of a forest of classes, its class."""
+        if not self.has_votes or self.classes is None:
+            return f"tree {tree.number}"
+        return name_label(self.classes[self.link.get_class(tree)])
 
     def list_trees(self, estimator: int) -> list[BoostedTree]:
-        """Return one tree."""
-        return [self.ensemble[estimator]]
+        """Return the trees of an estimator: one, or one for each class."""
+        n = self.ensemble.n_turns
+        return [self.ensemble[estimator * n + k] for k in range(n)]
+
+    def get_class(self, tree: BoostedTree) -> int:
+        """Return the index of the class that a tree of a forest of classes votes for."""
+        return self.link.get_class(tree)
 
     def list_terms(self, tree: BoostedTree) -> SplitTerms:
         """Return the terms of all splits of a tree; the largest weight of each split is one."""

@@ -128,6 +128,10 @@ class ForestView:
         n_trees = self.model.voting_.n_trees_per_estimator
         return [self.forest[estimator * n_trees + k] for k in range(n_trees)]
 
+    def get_class(self, tree: Tree) -> int:
+        """Return the index of the class that a tree votes for."""
+        return int(tree.positive_class)
+
     def list_terms(self, tree: Tree) -> SplitTerms:
         """Return the terms of all splits of a tree, and the weights of the splits."""
         split = np.flatnonzero(tree.left >= 0)

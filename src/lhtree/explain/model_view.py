@@ -72,6 +72,9 @@ class ModelView(Protocol):
     def list_trees(self, estimator: int) -> list[Any]:
         """Return the trees of an estimator; a boosted tree is one of its own."""
 
+    def get_class(self, tree: Any) -> int:
+        """Return the index of the class that a tree of a forest of classes votes for."""
+
     def list_terms(self, tree: Any) -> SplitTerms:
         """Return the terms of all splits of a tree."""
 

@@ -346,9 +346,9 @@ def _make_boosted_rule(
         leaf=leaf,
         conditions=conditions,
         value=tuple(value.tolist()),
-        output_names=tuple(map(link.name_score, range(len(value)))),
+        output_names=tuple(link.name_score(tree.output + k) for k in range(len(value))),
         fraction=float(tree.fraction[leaf]),
-        task=link.describe_task(words.classes),
+        task=link.describe_task(words.classes, tree),
         is_averaged=link.is_averaged,
     )
 

@@ -195,7 +195,7 @@ def describe_tree(tree: Any, words: Vocabulary) -> str:
     if words.link is None:
         positive = words.classes[tree.positive_class]
         return f"Tree {tree.number}: {positive} against all other classes"
-    return f"Tree {tree.number}: {words.link.describe_task(words.classes)}"
+    return f"Tree {tree.number}: {words.link.describe_task(words.classes, tree)}"
 
 
 def describe_side(

@@ -15,7 +15,7 @@ from lhtree.data.reading import name_features
 from lhtree.estimators.lookup import check_model
 from lhtree.model.ensemble import Ensemble
 from lhtree.model.grid_columns import GridColumns
-from lhtree.model.link import LOG, LOGIT, SOFTMAX, Link, read_link
+from lhtree.model.link import LOG, LOGIT, SOFTMAX, VOTES, Link, read_link
 
 
 @dataclass(frozen=True)
@@ -33,9 +33,11 @@ class PlainBoosted:
         return self.columns.name_columns(self.feature_names)
 
     @property
-    def needs_exp(self) -> bool:
-        """Whether predictions go through an exponential."""
-        return self.link.name in (LOG, LOGIT, SOFTMAX)
+    def library(self) -> str:
+        """The function of a library that predictions go through: exp, pow or none."""
+        if self.link.name in (LOG, LOGIT, SOFTMAX):
+            return "exp"
+        return "pow" if self.link.name == VOTES and self.link.calibration[1] != 1.0 else ""
 
     @property
     def n_numbers(self) -> int:
@@ -50,7 +52,7 @@ class PlainBoosted:
 
 
 def read_boosted(model: Any) -> PlainBoosted:
-    """Return the plain parts of a fitted model: boosted trees, or a forest of numbers."""
+    """Return the plain parts of a fitted model: boosted trees, or a forest."""
     check_model(model)
     return PlainBoosted(model.forest_, read_link(model), model.columns_, name_features(model))
 

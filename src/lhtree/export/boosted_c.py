@@ -1,4 +1,4 @@
-"""A boosted model as one C99 file, for small devices."""
+"""A model of the exact engine as one C99 file, for small devices."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from lhtree.export.boosted import PlainBoosted, UsedColumns
 from lhtree.export.writing_c import quote_string, write_numbers, write_table, write_whole
 from lhtree.model.ensemble_splits import CATEGORY, HYPERPLANE, LEAF, NUMBER
-from lhtree.model.link import CERTAIN, LOG, LOGIT, SOFTMAX, SORTED
+from lhtree.model.link import CERTAIN, LOG, LOGIT, SOFTMAX, SORTED, VOTES
 
 HEAD = """\
-/* A boosted model made by lhtree. C99, no dependencies{library}, no heap.
+/* A model made by lhtree. C99, no dependencies{library}, no heap.
  *
 {api} *
  * A row holds {prefix}_n_columns numbers, NaN where a value is missing; a column of categories
@@ -89,13 +89,18 @@ void {prefix}_score(const double *row, double *score) {{
     long node = root;
     while ({prefix}_left[node] >= 0)
       node = root + {prefix}_left[node] + !{prefix}_goes_left(row, node);
-    for (k = 0; k < {prefix}_n_scores; ++k)
-      sum[k] += {prefix}_value[{prefix}_n_scores * {prefix}_position[node] + k];
+{adding}
   }}
   for (k = 0; k < {prefix}_n_scores; ++k)
     score[k] = ((double)sum[k]{mean} + {origin}) * {scale_1} * {scale_2};
 }}
 """
+
+ADD_TO_ALL = """\
+    for (k = 0; k < PREFIX_n_scores; ++k)
+      sum[k] += PREFIX_value[PREFIX_n_scores * PREFIX_position[node] + k];"""
+ADD_IN_TURN = """\
+    sum[tree % PREFIX_n_scores] += PREFIX_value[PREFIX_position[node]];"""
 
 CASES = {
     NUMBER: """\
@@ -156,6 +161,8 @@ CHOICES = {
   for (k = 1; k < PREFIX_n_classes; ++k)
     if (score[k] > score[best]) best = k;""",
 }
+CHOICES[VOTES] = CHOICES[SOFTMAX]
+CHOICE_OF_PAIR = "  best = score[0] > 0.5;"
 
 PROBABILITIES = {
     CERTAIN: """\
@@ -182,6 +189,25 @@ PROBABILITIES = {
   for (k = 0; k < PREFIX_n_classes; ++k) probability[k] /= total;
 """,
 }
+VOTES_TO_PROBABILITIES = """\
+  double largest = 0.0, total = 0.0;
+  int k;
+  PREFIX_score(row, probability);
+{other}  for (k = 0; k < PREFIX_n_classes; ++k) {{
+    probability[k] += {offset};
+    if (probability[k] > largest) largest = probability[k];
+  }}
+  for (k = 0; k < PREFIX_n_classes; ++k) {{
+    probability[k] = {power};
+    total += probability[k];
+  }}
+  (void)largest;
+  for (k = 0; k < PREFIX_n_classes; ++k) probability[k] /= total;
+"""
+OTHER_VOTE = """\
+  probability[1] = probability[0];
+  probability[0] = 1.0 - probability[1];
+"""
 
 NAMES = """
 const char *{prefix}_column_name(int number) {{ return {prefix}_columns[number]; }}
@@ -249,6 +275,7 @@ def write_boosted(plain: PlainBoosted, prefix: str) -> str:
             prefix=prefix,
             cases="\n".join(cases) or "    default: (void)row, (void)at;",
             mean=_divide(plain),
+            adding=_add_values(plain).replace("PREFIX", prefix),
             origin=plain.ensemble.origin.hex(),
             scale_1=first,
             scale_2=second,
@@ -265,7 +292,7 @@ def write_boosted(plain: PlainBoosted, prefix: str) -> str:
 def _write_head(plain: PlainBoosted, prefix: str) -> str:
     has_codes = bool(plain.columns.categories)
     has_infinity = bool(np.isinf(plain.ensemble.threshold).any())
-    uses_math = plain.needs_exp or has_codes or has_infinity
+    uses_math = bool(plain.library) or has_codes or has_infinity
     api = API_CLASSES if plain.link.is_of_classes else API_NUMBERS
     api = API_QUANTILES if plain.link.levels else api
     levels = ", ".join(map(str, plain.link.levels))
@@ -281,7 +308,7 @@ def _write_head(plain: PlainBoosted, prefix: str) -> str:
         sizes["n_classes"] = len(plain.link.classes)
     return HEAD.format(
         prefix=prefix,
-        library=" but the C library's exp" if plain.needs_exp else "",
+        library=f" but the C library's {plain.library}" if plain.library else "",
         api=api,
         include="#include <math.h>\n" * uses_math + "#include <stdint.h>\n",
         sizes=",\n".join(f"  {prefix}_{name} = {size}" for name, size in sizes.items()),
@@ -297,12 +324,29 @@ def _write_predictions(plain: PlainBoosted, prefix: str) -> str:
     if plain.link.classes is None:
         prediction = "exp(score[0])" if link == LOG else "score[0]"
         return NUMBERS.format(prefix=prefix, prediction=prediction)
+    choice = CHOICE_OF_PAIR if plain.link.is_mirrored and link == VOTES else CHOICES[link]
+    probability = _calibrate(plain) if link == VOTES else PROBABILITIES[link]
     return CLASSES.format(
         prefix=prefix,
-        counter=", k" if link == SOFTMAX else "",
-        choice=CHOICES[link].replace("PREFIX", prefix),
-        probability=PROBABILITIES[link].replace("PREFIX", prefix),
+        counter=", k" if "k" in choice else "",
+        choice=choice.replace("PREFIX", prefix),
+        probability=probability.replace("PREFIX", prefix),
     )
+
+
+def _calibrate(plain: PlainBoosted) -> str:
+    """Return how votes become probabilities; see `lhtree.model.votes`."""
+    offset, exponent = plain.link.calibration
+    power = "probability[k]"
+    if plain.library:
+        power = f"pow(probability[k] / largest, {exponent.hex()})"
+    other = OTHER_VOTE if plain.link.is_mirrored else ""
+    return VOTES_TO_PROBABILITIES.format(other=other, offset=offset.hex(), power=power)
+
+
+def _add_values(plain: PlainBoosted) -> str:
+    is_in_turn = plain.ensemble.n_turns > 1
+    return ADD_IN_TURN if is_in_turn else ADD_TO_ALL
 
 
 def _list_tables(plain: PlainBoosted, prefix: str) -> Iterator[str]:

@@ -17,7 +17,7 @@ from lhtree.export.boosted import PlainBoosted, UsedColumns
 from lhtree.export.writing_onnx import add_labels, normalize, split_blocks
 from lhtree.model.ensemble import Ensemble
 from lhtree.model.ensemble_splits import CATEGORY, HYPERPLANE, NUMBER, list_code_sides
-from lhtree.model.link import LOG, LOGIT, SOFTMAX, SORTED
+from lhtree.model.link import LOG, LOGIT, SOFTMAX, SORTED, VOTES
 from lhtree.model.tree import repeat_roots
 
 if TYPE_CHECKING:
@@ -120,7 +120,11 @@ class BoostedWriter:
             if link.name != LOG:
                 return {"prediction": first}
             return {"prediction": graph.add("Exp", first), "scores": score}
-        if link.name == SOFTMAX:
+        if link.name == VOTES:
+            votes = self._complete(graph, score)
+            best = graph.add("ArgMax", votes, axis=1, keepdims=0)
+            probability = normalize(graph, self._calibrate(graph, votes))
+        elif link.name == SOFTMAX:
             best = graph.add("ArgMax", score, axis=1, keepdims=0)
             shifted = graph.add("Sub", score, graph.add("ReduceMax", score, graph.integers(1)))
             probability = normalize(graph, graph.add("Exp", shifted))
@@ -139,6 +143,22 @@ class BoostedWriter:
         probability = graph.add("Cast", probability, to=kind)
         return {"label": label, "probabilities": probability, "scores": score}
 
+    def _complete(self, graph: Graph, vote: Name) -> Name:
+        """Return a vote for each class: of two classes, the scores are those for the second."""
+        if not self.plain.link.is_mirrored:
+            return vote
+        other = graph.add("Sub", graph.constant(1.0), vote)
+        return graph.add("Concat", other, vote, axis=1)
+
+    def _calibrate(self, graph: Graph, votes: Name) -> Name:
+        """Return what probabilities are proportional to."""
+        offset, exponent = self.plain.link.calibration
+        votes = graph.add("Add", votes, graph.constant(offset))
+        if not self.plain.library:
+            return votes
+        best = graph.add("ReduceMax", votes, graph.integers(1))
+        return graph.add("Pow", graph.add("Div", votes, best), graph.constant(exponent))
+
     def _score_block(self, graph: Graph, blocks: Name, step: Name) -> Name:
         """Return the raw scores of one block of rows, [n_rows, n_outputs]."""
         ensemble, tables = self.ensemble, self.tables
@@ -151,9 +171,15 @@ class BoostedWriter:
             leaf = self._walk(graph, rows, n_rows)
             leaf = graph.add("Sub", leaf, graph.constant(tables.n_splits, np.int64))
             value = graph.add("Gather", graph.constant(ensemble.value), leaf, axis=0)
-            n_trees = graph.integers(len(ensemble))
-            shape = graph.add("Concat", n_trees, shape, axis=0)
-            value = graph.add("Reshape", value, shape)
+            if ensemble.n_turns > 1:  # trees of an estimator add to one score each
+                in_turn = graph.integers(-1, ensemble.n_turns)
+                by_tree = graph.add("Concat", in_turn, n_rows, axis=0)
+                value = graph.add("Reshape", value, by_tree)
+                value = graph.add("Transpose", value, perm=[0, 2, 1])
+            else:
+                n_trees = graph.integers(len(ensemble))
+                by_tree = graph.add("Concat", n_trees, shape, axis=0)
+                value = graph.add("Reshape", value, by_tree)
             added = graph.add("ReduceSum", value, graph.integers(0), keepdims=0)
             total = graph.add("Add", total, added)
         if ensemble.n_averaged > 1:

@@ -1,4 +1,4 @@
-"""A boosted model as one SQL query.
+"""A model of the exact engine as one SQL query.
 
 Rows walk down nested CASEs, a few levels at once. Integers are kept in doubles, which hold
 them exactly, so that the scores are those of the package bit for bit.
@@ -15,7 +15,7 @@ from lhtree.export.boosted import PlainBoosted, UsedColumns
 from lhtree.export.writing_sql import DOUBLE, quote_label, quote_name, quote_number
 from lhtree.model.ensemble import BoostedTree
 from lhtree.model.ensemble_splits import CATEGORY, NUMBER, list_code_sides
-from lhtree.model.link import CERTAIN, LOG, LOGIT, SORTED
+from lhtree.model.link import CERTAIN, LOG, LOGIT, SORTED, VOTES
 
 MOST_COLUMNS = 1900  # of an intermediate result: SQLite refuses wider ones
 LEVELS_AT_ONCE = 8  # of nested cases, and
@@ -111,7 +111,11 @@ def _write_scores(plain: PlainBoosted) -> Iterator[str]:
     first_factor, second_factor = map(quote_number, plain.scale)
     scores = []
     for k in range(ensemble.n_outputs):
-        terms = [f"{ensemble.start[k]}e0", *(_write_values(tree, k) for tree in ensemble)]
+        terms = [f"{ensemble.start[k]}e0"]
+        if ensemble.n_turns > 1:
+            terms += [_write_values(tree, 0) for tree in ensemble if tree.output == k]
+        else:
+            terms += [_write_values(tree, k) for tree in ensemble]
         total = _add_up(terms)
         if ensemble.n_averaged > 1:
             total = f"({total}) / {ensemble.n_averaged}e0"
@@ -242,9 +246,10 @@ def _list_quantiles(plain: PlainBoosted) -> Iterator[str]:
 def _write_label(plain: PlainBoosted, labels: Sequence[object]) -> str:
     if plain.link.name == CERTAIN:
         return quote_label(labels[0])
-    if plain.link.name == LOGIT:
+    if plain.link.is_mirrored:
+        limit = "0.5e0" if plain.link.name == VOTES else "0e0"
         return (
-            f"CASE WHEN s0 > 0e0 THEN {quote_label(labels[1])} ELSE {quote_label(labels[0])} END"
+            f"CASE WHEN s0 > {limit} THEN {quote_label(labels[1])} ELSE {quote_label(labels[0])} END"
         )
     cases = []
     for k in range(len(labels) - 1):
@@ -256,12 +261,26 @@ def _write_label(plain: PlainBoosted, labels: Sequence[object]) -> str:
 def _list_probabilities(plain: PlainBoosted) -> list[str]:
     if plain.link.name == CERTAIN:
         return ["1e0"]
+    if plain.link.name == VOTES:
+        return _share_votes(plain)
     if plain.link.name == LOGIT:
         p = "1e0 / (1e0 + EXP(-s0))"
         return [f"1e0 - {p}", p]
     n = plain.ensemble.n_outputs
     # By the differences to each score: no exponential overflows before its probability is 0.
     return [f"1e0 / ({_add_up([_write_exp(f's{i} - s{k}') for i in range(n)])})" for k in range(n)]
+
+
+def _share_votes(plain: PlainBoosted) -> list[str]:
+    """Return how votes become probabilities; see `lhtree.model.votes`."""
+    offset, exponent = map(quote_number, plain.link.calibration)
+    votes = [f"s{k}" for k in range(plain.ensemble.n_outputs)]
+    if plain.link.is_mirrored:
+        votes = ["1e0 - s0", "s0"]
+    shares = [f"({vote} + {offset})" for vote in votes]
+    if plain.library:
+        shares = [f"POWER({share}, {exponent})" for share in shares]
+    return [f"{share} / ({_add_up(shares)})" for share in shares]
 
 
 def _write_exp(exponent: str) -> str:

@@ -43,7 +43,8 @@ class Ensemble:
 
     The integer score of a row is ``base * n_averaged + sum of the leaves' values``, its raw
     score ``(integer score / n_averaged + origin) * 2**-power``: boosted trees add up, those of
-    a forest are averaged. Splits of each kind have arrays of their own, in the order of the
+    a forest are averaged. A tree adds to all scores; where leaves have a single value and there
+    are several scores, the trees take turns: tree i adds to score i modulo their number. Splits of each kind have arrays of their own, in the order of the
     nodes: by a column of numbers (``x < threshold`` goes left), by a column of categories (codes
     whose bit is set go left), by a hyperplane (``sum(coefficient * z) < cut`` goes left, z on the
     grids of the columns).
@@ -67,8 +68,8 @@ class Ensemble:
         Column of a split by a single column, else -1.
     missing_left : ndarray of uint8, shape (n_nodes,)
         Whether missing values go left, in splits by a column of numbers.
-    value : ndarray of int32, shape (n_leaves, n_outputs)
-        What each leaf adds to each score, in the order of the nodes.
+    value : ndarray of int32, shape (n_leaves, n_outputs) or (n_leaves, 1)
+        What each leaf adds to each score, or to that of its tree, in the order of the nodes.
     weight : ndarray of int64, shape (n_nodes,)
         Weight of the training rows in the node.
     threshold : ndarray of float64
@@ -88,7 +89,7 @@ class Ensemble:
     importance : ndarray of float64, shape (n_columns,)
         By how much the splits of each column lowered the loss.
     n_averaged : int
-        How many trees a score is the mean of: all trees of a forest, 1 of boosted ones.
+        How many trees a score is the mean of: the estimators of a forest, 1 of boosted trees.
     """
 
     columns: GridColumns
@@ -156,12 +157,29 @@ class Ensemble:
         """Number of scores per row."""
         return len(self.base)
 
-    def sum_values(self, X: Any, *, n_threads: int = 1) -> Ints:
-        """Return the scores of rows as integers, without the base: one column per output."""
-        if not lies_by_rows(X):
-            blocks = [self.sum_values(part, n_threads=n_threads) for _, part in split_blocks(X)]
-            return np.concatenate(blocks)
-        return _core.sum_trees(X, self, self.columns, self._prepared, n_threads)  # type: ignore[attr-defined]
+    @property
+    def n_turns(self) -> int:
+        """After how many trees the next one adds to the same score again."""
+        return self.n_outputs // self.value.shape[1]
+
+    def sum_values(
+        self, X: Any, out_of_bag: NDArray[np.uint64] | None = None, *, n_threads: int = 1
+    ) -> Ints:
+        """Return the scores of rows as integers, without the base: one column per output.
+
+        Bit ``i % 64`` of ``out_of_bag[estimator, i // 64]`` says whether an estimator takes part
+        in the score of row i; None: all do.
+        """
+        if lies_by_rows(X):
+            prepared = self._prepared  # type: ignore[attr-defined]
+            return _core.sum_trees(X, self, self.columns, prepared, out_of_bag, n_threads)
+        blocks = []
+        for rows, part in split_blocks(X):  # which begin at multiples of 64
+            bits = None
+            if out_of_bag is not None:
+                bits = np.ascontiguousarray(out_of_bag[:, rows.start // 64 : -(-rows.stop // 64)])
+            blocks.append(self.sum_values(part, bits, n_threads=n_threads))
+        return np.concatenate(blocks)
 
     def score(self, X: Any, *, n_threads: int = 1) -> Floats:
         """Return the raw scores of rows, one column per output."""
@@ -173,7 +191,10 @@ class Ensemble:
         return self.base * self.n_averaged
 
     def take(self, first: int, last: int) -> Ensemble:
-        """Return the trees from `first` to before `last`, without their importances."""
+        """Return the trees from `first` to before `last`, without their importances.
+
+        Where trees take turns, they must be those of whole estimators.
+        """
         trees = cut_trees(vars(self), self.starts, first, last)
         return Ensemble(
             columns=self.columns,
@@ -181,7 +202,7 @@ class Ensemble:
             power=self.power,
             origin=self.origin,
             importance=np.zeros(self.n_features),
-            n_averaged=1 if self.n_averaged == 1 else max(1, last - first),
+            n_averaged=1 if self.n_averaged == 1 else max(1, (last - first) // self.n_turns),
             **trees,
         )
 
@@ -195,6 +216,7 @@ class Ensemble:
     def iterate_leaves(self, X: Any, *, n_threads: int = 1) -> Iterator[Ints]:
         """Yield tree after tree the position in `value` of the leaf that each row reaches."""
         n_at_once = max(1, min(len(self), STAGED_LEAVES // max(1, X.shape[0])))
+        n_at_once += -n_at_once % self.n_turns
         for first in range(0, len(self), n_at_once):
             part = self.take(first, min(first + n_at_once, len(self)))
             leaf = part.apply(X, n_threads=n_threads) + part.tree_start[:-1]
@@ -235,7 +257,8 @@ class Ensemble:
     @property
     def root_value(self) -> Ints:
         """Sum of the mean values of all trees, as integers, one per output."""
-        total: Ints = self.node_value[self.tree_start[:-1]].sum(axis=0)
+        of_roots = self.node_value[self.tree_start[:-1]]
+        total: Ints = of_roots.reshape(-1, self.n_outputs).sum(axis=0)
         return total
 
     def apply(self, X: Any, *, n_threads: int = 1) -> Ints:
@@ -258,7 +281,7 @@ class Ensemble:
 
     @cached_property
     def node_value(self) -> Ints:
-        """Mean of the leaves below each node, as integers: one column per output."""
+        """Mean of the leaves below each node, as integers: columns as in `value`."""
         return average_leaves(self)
 
     def compute_parents(self) -> Ints:
@@ -303,6 +326,11 @@ class BoostedTree:
     def nodes(self) -> slice:
         """Positions of the tree's nodes among those of all trees."""
         return slice(*self.ensemble.tree_start[self.number : self.number + 2].tolist())
+
+    @property
+    def output(self) -> int:
+        """Which score the tree adds to, where trees take turns; else the first."""
+        return self.number % self.ensemble.n_turns
 
     @property
     def n_nodes(self) -> int:
@@ -359,7 +387,8 @@ class BoostedTree:
     def prediction(self) -> Floats:
         """What the tree predicts alone: in a forest, predictions are the mean over its trees."""
         ensemble = self.ensemble
-        whole = (ensemble.base + self.node_value).astype(np.float64) + ensemble.origin
+        base = ensemble.base if ensemble.n_turns == 1 else ensemble.base[self.output]
+        whole = (base + self.node_value).astype(np.float64) + ensemble.origin
         prediction: Floats = np.ldexp(whole, -ensemble.power)
         return prediction
 

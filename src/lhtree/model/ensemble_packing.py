@@ -26,6 +26,7 @@ DTYPES: dict[str, type[np.generic]] = {
     TREES + "n_nodes": np.int32,
     TREES + "is_split": BITS,
     TREES + "value": np.int32,
+    TREES + "value_index": np.int32,
     TREES + "leaf_weight": np.int64,
     TREES + "column": np.int32,
     TREES + "missing_left": BITS,
@@ -56,13 +57,15 @@ def pack(ensemble: Ensemble) -> Arrays:
     is_split = ensemble.left >= 0
     column = ensemble.column[is_split]
     is_number, is_category, _ = _sort_splits(column, columns.n_codes)
+    value, value_index = _list_values(ensemble.value.ravel())
     bits = ensemble.threshold.view(np.int64)  # 0.0 and -0.0 differ
     distinct, index = np.unique(bits, return_inverse=True)
     parts = {
         "base": ensemble.base,
         "n_nodes": np.diff(ensemble.tree_start),
         "is_split": np.packbits(is_split),
-        "value": ensemble.value.ravel(),
+        "value": value,
+        "value_index": value_index,
         "leaf_weight": ensemble.weight[~is_split],
         "column": column,
         "missing_left": np.packbits(ensemble.missing_left[is_split][is_number]),
@@ -96,6 +99,16 @@ def unpack(packed: Arrays) -> tuple[Arrays, Arrays]:
     n_planes = _unpack_splits(arrays, columns["n_codes"], is_split, trees)
     _unpack_terms(arrays, columns, n_planes, trees)
     return trees, columns
+
+
+def _list_values(value: NDArray[np.int32]) -> tuple[NDArray[np.int32], Ints]:
+    """Return distinct values and the position of each, if that takes less; else all values."""
+    distinct, index = np.unique(value, return_inverse=True)
+    index = index.reshape(-1).astype(np.int64)
+    listed = narrow(distinct).nbytes + narrow(index).nbytes
+    if listed < narrow(value).nbytes:
+        return distinct, index
+    return value, index[:0]
 
 
 def _sort_splits(
@@ -189,9 +202,14 @@ def _unpack_nodes(arrays: Arrays, trees: Arrays) -> NDArray[np.bool_]:
     _demand(len(of_leaves) == n_leaves, "leaf_weight does not have one entry per leaf")
     trees["weight"] = _add_weights(of_leaves, np.where(is_split, left - own, 0))
     value = arrays[TREES + "value"]
-    is_fitting = n_outputs > 0 and len(value) == n_leaves * n_outputs
-    _demand(is_fitting, "value does not have one entry per leaf and output")
-    trees["value"] = value.reshape(n_leaves, n_outputs)
+    index = arrays[TREES + "value_index"]
+    if len(index):
+        is_inside = (index >= 0) & (index < len(value))
+        _demand(bool(np.all(is_inside)), "a leaf has an unknown value")
+        value = value[index]
+    is_fitting = n_outputs > 0 and len(value) in (n_leaves, n_leaves * n_outputs)
+    _demand(is_fitting, "value does not have one entry per leaf, or per leaf and output")
+    trees["value"] = value.reshape(n_leaves, -1)
     return is_split
 
 

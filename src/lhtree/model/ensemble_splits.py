@@ -125,7 +125,7 @@ def average_leaves(ensemble: Ensemble) -> Ints:
     A split has the value of its left child, plus the difference of the right one's times
     its fraction of the rows, rounded half up.
     """
-    value = np.zeros((len(ensemble.left), ensemble.n_outputs), dtype=np.int64)
+    value = np.zeros((len(ensemble.left), ensemble.value.shape[1]), dtype=np.int64)
     value[ensemble.left < 0] = ensemble.value
     root = repeat_roots(ensemble.tree_start)
     depth = ensemble.compute_depth()
@@ -178,7 +178,7 @@ def sum_changes(ensemble: Ensemble) -> Floats:
     """
     root = repeat_roots(ensemble.tree_start)
     node = np.flatnonzero(ensemble.left >= 0)
-    change = np.zeros((len(node), ensemble.n_outputs))
+    change = np.zeros((len(node), ensemble.value.shape[1]))
     for side in (0, 1):
         child = root[node] + ensemble.left[node] + side
         fraction = ensemble.weight[child] / ensemble.weight[root[node]]
@@ -187,6 +187,9 @@ def sum_changes(ensemble: Ensemble) -> Floats:
     row, column, coefficient = list_terms(ensemble, node)
     size = np.abs(coefficient).astype(np.float64)
     size /= np.bincount(row, size, len(node))[row]
+    if ensemble.n_turns > 1:  # the changes of a split are those of the score of its tree
+        tree = np.searchsorted(ensemble.tree_start, node, side="right") - 1
+        change = change * (tree[:, np.newaxis] % ensemble.n_turns == np.arange(ensemble.n_turns))
     total = [
         np.bincount(column, of_split[row] * size, ensemble.n_features) for of_split in change.T
     ]

@@ -43,12 +43,15 @@ def _check_scale(ensemble: Ensemble) -> Iterator[Check]:
     yield type(origin) is float and _is_integer(origin), "origin is not an integer in a float"
     yield base.dtype == np.int64 and base.ndim == 1, "base is not a list of int64"
     yield len(base) > 0, "there is no output"
-    yield ensemble.value.shape[1] == len(base), "value does not have one column per output"
+    is_wide = ensemble.value.shape[1] in (1, len(base))
+    yield is_wide, "value does not have one column per output, nor one for all"
+    n_estimators, n_more = divmod(len(ensemble), ensemble.n_turns)
+    yield n_more == 0, "its estimators do not have one tree per output"
     n_averaged = ensemble.n_averaged
     is_count = type(n_averaged) is int and 1 <= n_averaged <= MOST_AVERAGED
     yield is_count, f"n_averaged is not an integer from 1 to {MOST_AVERAGED}"
-    is_whole = n_averaged in (1, len(ensemble))
-    yield is_whole, "n_averaged is neither 1 nor the number of trees"
+    is_whole = n_averaged in (1, n_estimators)
+    yield is_whole, "n_averaged is neither 1 nor the number of estimators"
     largest = LARGEST_SCORE / n_averaged
     yield bool(np.all(np.abs(base.astype(np.float64)) < largest)), "base is out of range"
     importance = ensemble.importance

@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 
 from lhtree.arrays import Floats
 from lhtree.model.ensemble import BoostedTree, Ensemble
+from lhtree.model.votes import UNCALIBRATED
 
 IDENTITY, LOG, SORTED = "identity", "log", "sorted"
-LOGIT, SOFTMAX, CERTAIN = "logit", "softmax", "certain"
+LOGIT, SOFTMAX, CERTAIN, VOTES = "logit", "softmax", "certain", "votes"
 LOG_LOSSES = ("poisson", "gamma")  # whose scores are logarithms of the prediction
 
 
@@ -26,7 +27,8 @@ class Link:
     name : str
         "identity" and "log" for numbers, "sorted" for a list of quantiles, whose predictions
         are the scores in ascending order; "logit" for two classes, "softmax" for more,
-        "certain" for a single class.
+        "certain" for a single class; "votes" for a forest of classes: of two classes, the
+        score is the vote for the second.
     classes : ndarray of shape (n_classes,), or None
         Class labels; None for numbers.
     levels : tuple of float
@@ -39,6 +41,13 @@ class Link:
     classes: NDArray[Any] | None = None
     levels: tuple[float, ...] = ()
     is_averaged: bool = False
+    calibration: tuple[float, float] = UNCALIBRATED
+
+    @property
+    def is_mirrored(self) -> bool:
+        """Whether the score of the second of two classes stands for both."""
+        is_pair = self.classes is not None and len(self.classes) == 2
+        return is_pair and self.name in (LOGIT, VOTES)
 
     @property
     def is_of_classes(self) -> bool:
@@ -50,7 +59,7 @@ class Link:
         """What a score is, in one or two words."""
         if self.classes is None:
             return "log of the prediction" if self.name == LOG else "prediction"
-        return "log-odds" if self.name == LOGIT else "score"
+        return {LOGIT: "log-odds", VOTES: "vote"}.get(self.name, "score")
 
     def name_score(self, output: int = 0) -> str:
         """Return in words what a score is."""
@@ -60,10 +69,20 @@ class Link:
             return "log of the prediction" if self.name == LOG else "prediction"
         if self.name == LOGIT:
             return f"log-odds of {self.classes[1]}"
+        if self.name == VOTES:
+            return f"vote for {self.classes[output + self.is_mirrored]}"
         return f"score of {self.classes[output]}"
 
-    def describe_task(self, class_names: Sequence[str]) -> str:
-        """Return in words what a tree does."""
+    def get_class(self, tree: BoostedTree) -> int:
+        """Return the index of the class that a tree of a forest of classes votes for."""
+        return tree.output + self.is_mirrored
+
+    def describe_task(self, class_names: Sequence[str], tree: BoostedTree | None = None) -> str:
+        """Return in words what a tree does, or each of them."""
+        if self.name == VOTES:
+            if tree is None:
+                return "votes for a class, or against it"
+            return f"votes for {class_names[self.get_class(tree)]}, or against it"
         if self.is_averaged:
             return f"votes for a number; the {self.name_score()} is the mean over all trees"
         if self.name == SOFTMAX:
@@ -87,9 +106,12 @@ class Link:
 
 def read_link(model: Any) -> Link:
     """Return the link of a fitted model: the only place that asks for its loss."""
-    if not hasattr(model, "loss"):
-        return Link(IDENTITY, is_averaged=True)
     classes = getattr(model, "classes_", None)
+    if not hasattr(model, "loss"):
+        if classes is None:
+            return Link(IDENTITY, is_averaged=True)
+        offset, exponent = getattr(model, "calibration_", UNCALIBRATED)
+        return Link(VOTES, classes, is_averaged=True, calibration=(float(offset), float(exponent)))
     if classes is None:
         levels = getattr(model, "_quantile", None)
         if isinstance(levels, list):

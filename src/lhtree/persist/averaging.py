@@ -1,4 +1,4 @@
-"""Forests of numbers as plain data, and back."""
+"""Forests on the exact engine as plain data, and back."""
 
 from __future__ import annotations
 
@@ -10,18 +10,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lhtree.arrays import Arrays
-from lhtree.estimators import LHForestRegressor
+from lhtree.estimators import LHForestClassifier, LHForestRegressor
 from lhtree.estimators.averaging.params import AveragingParams
 from lhtree.model import ensemble_packing
 from lhtree.model.conformity import Conformity, Spread
 from lhtree.model.ensemble_validation import MOST_AVERAGED
 from lhtree.model.leaf_rows import LeafRows
 from lhtree.persist import values
-from lhtree.persist.attributes import OF_COLUMNS, Attribute, decode_integer
+from lhtree.persist.attributes import CLASSES, OF_COLUMNS, Attribute, decode_integer
 from lhtree.persist.boosting import SCALARS, check_codes, unpack_ensemble
 from lhtree.persist.family import Check, Family, Part
-from lhtree.persist.forests import decode_draw, decode_score, decode_strength, encode_score
+from lhtree.persist.forests import (
+    CALIBRATION,
+    DECISION_FUNCTION,
+    decode_draw,
+    decode_score,
+    decode_strength,
+    encode_score,
+)
 from lhtree.persist.values import NotPlainError
+from lhtree.training.targets import SHARE_POWER
 
 LEAVES, ERRORS = "leaf_rows.", "conformity."  # start the names of arrays
 LISTS = ("ratio", "half_ratio", "weight")
@@ -41,19 +49,12 @@ def _decode_position(array: NDArray[Any]) -> NDArray[Any]:
     return array
 
 
-ATTRIBUTES = (
+SHARED = (
     *OF_COLUMNS,
     Attribute("_seed", int, decode_integer(0)),
     Attribute("_draw", list, decode_draw),
     Attribute("shrinkage_", values.encode, decode_strength),
     Attribute("oob_score_", encode_score, decode_score, is_always_there=False),
-    Attribute(
-        "oob_prediction_",
-        np.ascontiguousarray,
-        _decode_prediction,
-        is_always_there=False,
-        is_array=True,
-    ),
     Attribute(
         "_position",
         lambda position: np.ascontiguousarray(position, dtype=np.int64),
@@ -61,6 +62,23 @@ ATTRIBUTES = (
         is_always_there=False,
         is_array=True,
     ),
+)
+OF_NUMBERS = (
+    *SHARED,
+    Attribute(
+        "oob_prediction_",
+        np.ascontiguousarray,
+        _decode_prediction,
+        is_always_there=False,
+        is_array=True,
+    ),
+)
+OF_CLASSES = (
+    CLASSES,
+    Attribute("n_classes_", int, decode_integer(1)),
+    *SHARED,
+    CALIBRATION,
+    DECISION_FUNCTION,
 )
 
 
@@ -95,28 +113,58 @@ def _unpack_errors(arrays: Arrays) -> Conformity | None:
     return Conformity(ratio, half_ratio, weight, step, Spread(*of_spread))
 
 
-def _list_checks(state: dict[str, Any]) -> Iterator[Check]:
-    forest, leaf_rows, draw = state["forest_"], state["leaf_rows_"], state["_draw"]
+def _check_forest(state: dict[str, Any], n_outputs: int) -> Iterator[Check]:
+    forest, position, draw = state["forest_"], state.get("_position"), state["_draw"]
     yield from check_codes(state)
     yield len(forest) > 0, "it has no trees"
-    yield forest.n_averaged == len(forest), "its n_averaged is not the number of its trees"
-    yield forest.n_outputs == 1, "its trees have several outputs"
-    yield len(leaf_rows.size) == len(forest.value), "its leaf_rows_ are those of other leaves"
-    position, prediction = state.get("_position"), state.get("oob_prediction_")
+    yield forest.n_outputs == n_outputs, f"its trees do not have {n_outputs} scores"
+    yield forest.value.shape[1] == 1, "its leaves have several values"
+    is_whole = forest.n_averaged == len(forest) // forest.n_turns
+    yield is_whole, "its n_averaged is not the number of its estimators"
     is_whole = position is None or len(position) == draw.n_rows
     yield is_whole, "its _position does not have one entry for each row"
+
+
+def _check_numbers(state: dict[str, Any]) -> Iterator[Check]:
+    yield from _check_forest(state, 1)
+    forest, leaf_rows, draw = state["forest_"], state["leaf_rows_"], state["_draw"]
+    yield len(leaf_rows.size) == len(forest.value), "its leaf_rows_ are those of other leaves"
+    prediction = state.get("oob_prediction_")
     is_long = prediction is None or len(prediction) >= draw.n_rows
     yield is_long, "its oob_prediction_ is too short"
 
 
-FORESTS = Family(
-    classes=(LHForestRegressor,),
-    attributes=ATTRIBUTES,
+def _check_classes(state: dict[str, Any]) -> Iterator[Check]:
+    n_classes, forest = state["n_classes_"], state["forest_"]
+    yield len(state["classes_"]) == n_classes, "its n_classes_ is not the number of its labels"
+    yield from _check_forest(state, n_classes if n_classes > 2 else 1)
+    share = forest.value
+    is_share = bool(np.all((share >= 0) & (share <= 1 << SHARE_POWER)))
+    yield is_share and forest.power == SHARE_POWER, "a leaf has no share of a class"
+    yield not forest.base.any() and forest.origin == 0, "its scores do not start from 0"
+    votes = state.get("oob_decision_function_")
+    is_wide = votes is None or votes.shape[1] == n_classes
+    yield is_wide, "its oob_decision_function_ has another number of columns"
+
+
+N_AVERAGED = Attribute("n_averaged", int, decode_integer(1, MOST_AVERAGED))
+CLASS_FORESTS = Family(
+    classes=(LHForestClassifier,),
+    attributes=OF_CLASSES,
     read_parameters=AveragingParams.read,
     pack=ensemble_packing.pack,
     unpack=unpack_ensemble,
-    list_checks=_list_checks,
-    scalars=(*SCALARS, Attribute("n_averaged", int, decode_integer(1, MOST_AVERAGED))),
+    list_checks=_check_classes,
+    scalars=(*SCALARS, N_AVERAGED),
+)
+NUMBER_FORESTS = Family(
+    classes=(LHForestRegressor,),
+    attributes=OF_NUMBERS,
+    read_parameters=AveragingParams.read,
+    pack=ensemble_packing.pack,
+    unpack=unpack_ensemble,
+    list_checks=_check_numbers,
+    scalars=(*SCALARS, N_AVERAGED),
     parts=(
         Part("leaf_rows_", _pack_leaves, _unpack_leaves),
         Part("_conformity", _pack_errors, _unpack_errors, is_always_there=False),

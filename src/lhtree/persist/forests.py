@@ -1,4 +1,4 @@
-"""Forests of classes as plain data, and back."""
+"""Trees and forests by the paper's rules as plain data, and back."""
 
 from __future__ import annotations
 
@@ -80,6 +80,16 @@ def _decode_matrix(array: NDArray[Any]) -> NDArray[Any]:
     return array
 
 
+CALIBRATION = Attribute(
+    "calibration_", values.encode_array, _decode_calibration, is_always_there=False
+)
+DECISION_FUNCTION = Attribute(
+    "oob_decision_function_",
+    np.ascontiguousarray,
+    _decode_matrix,
+    is_always_there=False,
+    is_array=True,
+)
 ATTRIBUTES = (
     CLASSES,
     Attribute("n_classes_", int, decode_integer(1)),
@@ -88,15 +98,9 @@ ATTRIBUTES = (
     Attribute("_draw", list, decode_draw),
     Attribute("_standardized", bool, decode_flag),
     Attribute("shrinkage_", values.encode, decode_strength),
-    Attribute("calibration_", values.encode_array, _decode_calibration, is_always_there=False),
+    CALIBRATION,
     Attribute("oob_score_", encode_score, decode_score, is_always_there=False),
-    Attribute(
-        "oob_decision_function_",
-        np.ascontiguousarray,
-        _decode_matrix,
-        is_always_there=False,
-        is_array=True,
-    ),
+    DECISION_FUNCTION,
 )
 
 

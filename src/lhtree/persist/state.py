@@ -14,14 +14,21 @@ from typing import Any
 from lhtree.arrays import Arrays
 from lhtree.data.columns import Columns
 from lhtree.estimators.base import TreeEstimator
+from lhtree.model.link import is_exact
 from lhtree.persist import averaging, boosting, forests, values
 from lhtree.persist.attributes import Attribute
 from lhtree.persist.family import Family
 from lhtree.persist.values import NotPlainError
 
 FORMAT = 2  # raised when older versions could not read what is written
-FAMILIES = (forests.FORESTS, averaging.FORESTS, boosting.CLASSIFIERS, boosting.REGRESSORS)
-CLASSES = {kind.__name__: (kind, family) for family in FAMILIES for kind in family.classes}
+FAMILIES = (
+    forests.FORESTS,
+    averaging.CLASS_FORESTS,
+    averaging.NUMBER_FORESTS,
+    boosting.CLASSIFIERS,
+    boosting.REGRESSORS,
+)
+CLASSES = {kind.__name__: kind for family in FAMILIES for kind in family.classes}
 # What scikit-learn keeps for the process in which it trains.
 NOT_SAVED = {"_metadata_request", "_skl_callbacks"}
 
@@ -60,7 +67,7 @@ def describe(model: TreeEstimator) -> tuple[dict[str, Any], Arrays]:
 
 def check_savable(model: Any) -> None:
     """Refuse anything but a fitted classifier whose whole state can be saved."""
-    if type(model) not in [kind for kind, _ in CLASSES.values()]:
+    if type(model) not in CLASSES.values():
         remedy = "; save what its to_local() returns" if hasattr(model, "to_local") else ""
         *names, last = CLASSES
         raise TypeError(
@@ -84,9 +91,10 @@ def check_savable(model: Any) -> None:
 def restore(description: dict[str, Any], arrays: Arrays) -> TreeEstimator:
     """Return the model that a file describes; raise a ValueError if it is not valid."""
     parts = _check_description(description)
-    kind, family = CLASSES[parts["class"]]
+    kind = CLASSES[parts["class"]]
+    family = _choose_family(kind, is_exact="power" in parts["fitted"])
     model = kind(**_decode_parameters(kind, parts["parameters"]))
-    check_parameters(model)
+    family.read_parameters(model)
     fitted, arrays = parts["fitted"], dict(arrays)
     in_json = [each.name for each in family.attributes if not each.is_array]
     if unknown := sorted(set(fitted) - {*in_json, *(scalar.name for scalar in family.scalars)}):
@@ -120,7 +128,15 @@ def check_parameters(model: TreeEstimator) -> None:
 
 
 def _get_family(model: TreeEstimator) -> Family:
-    return CLASSES[type(model).__name__][1]
+    return _choose_family(type(model), is_exact=is_exact(model))
+
+
+def _choose_family(kind: type[TreeEstimator], *, is_exact: bool) -> Family:
+    """Return the family of a class; forests of classes have one for each kind of trees."""
+    families = [family for family in FAMILIES if kind in family.classes]
+    return next(
+        (family for family in families if bool(family.scalars) == is_exact), families[-1]
+    )
 
 
 def _take(attribute: Attribute, part: dict[str, Any]) -> Any:

@@ -10,6 +10,7 @@ import numpy as np
 from lhtree.explain.model_view import view_model
 from lhtree.explain.wording import describe_side, make_vocabulary
 from lhtree.model.ensemble import BoostedTree
+from lhtree.model.link import VOTES, read_link
 from lhtree.model.tree import Tree
 from lhtree.plot.canvas import (
     DOWN,
@@ -57,8 +58,12 @@ class TreeStyle(Protocol):
 def describe_nodes(model: Any, tree: Tree | BoostedTree) -> TreeStyle:
     """Return what the nodes of a tree say."""
     if isinstance(tree, BoostedTree):
-        return _BoostedStyle(model, tree)
+        return _ShareStyle(model, tree) if _has_votes(model) else _BoostedStyle(model, tree)
     return _VotingStyle(model, tree)
+
+
+def _has_votes(model: Any) -> bool:
+    return read_link(model).name == VOTES
 
 
 class _VotingStyle:
@@ -103,7 +108,7 @@ class _BoostedStyle:
         self.colors = (UP, "raises the score"), (DOWN, "lowers the score")
         if self.is_averaged:
             self.colors = (UP, "above the mean"), (DOWN, "below the mean")
-        self.task = link.describe_task([name_class(label) for label in self.words.classes])
+        self.task = link.describe_task([name_class(each) for each in self.words.classes], tree)
         self.names = [shorten(name, 12) for name in view.output_names]
         if view.classes is not None and tree.value.shape[1] > 1:
             self.names = [name_class(label, 12) for label in view.classes]
@@ -122,11 +127,15 @@ class _BoostedStyle:
             text = f"{self.names[k]} {text}"
         size, color = abs(change) / self.largest / 2, UP if change >= 0 else DOWN
         return NodeFacts(
-            f"leaf {node}" if tree.left[node] < 0 else self._describe_condition(node),
+            self.describe_node(node),
             (f"{format_percent(float(tree.fraction[node]))} of rows", text),
             ((0.5 if change >= 0 else 0.5 - size, size, color),),
             color,
         )
+
+    def describe_node(self, node: int) -> str:
+        """Return the name of a leaf, or the condition of a split."""
+        return f"leaf {node}" if self.tree.left[node] < 0 else self._describe_condition(node)
 
     def _describe_condition(self, node: int) -> str:
         """Return the condition with as many terms, or categories, as fit."""
@@ -151,3 +160,25 @@ def format_percent(fraction: float) -> str:
     if fraction in (0.0, 1.0) or 0.01 <= fraction <= 0.99:
         return f"{fraction:.0%}"
     return f"{min(max(fraction, 0.001), 0.999):.1%}"
+
+
+class _ShareStyle(_BoostedStyle):
+    """Nodes of a forest of classes: conditions, and the share of the tree's class."""
+
+    def __init__(self, model: Any, tree: BoostedTree) -> None:
+        super().__init__(model, tree)
+        view = view_model(model)
+        assert view.classes is not None
+        name = name_class(view.classes[view.get_class(tree)])
+        self.task = f"{name} against all other classes"
+        self.colors = (POSITIVE, name), (NEGATIVE, "all other classes")
+
+    def describe(self, node: int) -> NodeFacts:
+        value = float(self.tree.prediction[node, 0])
+        rows = f"{format_percent(float(self.tree.fraction[node]))} of rows"
+        return NodeFacts(
+            self.describe_node(node),
+            (rows, format_percent(value)),
+            ((0.0, value, POSITIVE), (value, 1 - value, NEGATIVE)),
+            POSITIVE if value >= 0.5 else NEGATIVE,
+        )

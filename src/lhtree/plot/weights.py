@@ -118,7 +118,7 @@ def _select_trees(view: ModelView, class_label: Any, estimator: int) -> list[Any
     remedy = "its trees serve all classes, so leave class_label out"
     lookup.check_is_forest(view.model, "class_label", remedy)
     k = lookup.look_up_class(view.model, class_label)
-    chosen = [tree for tree in trees if tree.positive_class == k]
+    chosen = [tree for tree in trees if view.get_class(tree) == k]
     if not chosen:
         raise ValueError(
             f"class_label={class_label!r} has no tree: of two classes only the second has one; "

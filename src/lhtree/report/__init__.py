@@ -215,6 +215,8 @@ def _describe_probability(view: ModelView) -> str:
         return "From predict_proba; computed from the votes of all classes."
     if view.score_name == "log-odds":
         return "From predict_proba: the logistic function of the log-odds."
+    if view.score_name == "vote":
+        return "From predict_proba; computed from the votes of all classes."
     return "From predict_proba: the softmax of the scores."
 
 

@@ -56,6 +56,7 @@ def _describe_predictions(tree: BoostedTree, words: Vocabulary) -> dict[str, Any
     """Return what the nodes of a tree in a forest predict."""
     if words.link is None or not words.link.is_averaged:
         return {}
+    # Those of classes are shares.
     return {"predicted": [cut_digits(v, 6) for v in tree.prediction[:, 0].tolist()]}
 
 

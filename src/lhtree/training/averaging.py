@@ -1,4 +1,4 @@
-"""The steps of a fit of a forest of numbers: grow trees, look at rows that they did not draw."""
+"""The steps of a fit of a forest: grow trees, look at rows that they did not draw."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ LEAST_SPREAD = 0.1  # of a row, in units of the errors of all rows
 
 @dataclass(frozen=True)
 class Averaging:
-    """What the trees of a forest of numbers are grown from.
+    """What the trees of a forest are grown from.
 
     Parameters
     ----------
@@ -42,8 +42,8 @@ class Averaging:
         The encoded rows; their scores are the start.
     X : array or sparse array
         The same rows as they were.
-    y : ndarray of float64
-        Their targets.
+    y : ndarray of float64 or int32
+        Their targets: numbers, or classes.
     unit : int
         What a row of weight one weighs.
     plan : AveragedPlan
@@ -57,7 +57,7 @@ class Averaging:
     columns: GridColumns
     rows: Rows
     X: Any
-    y: Floats
+    y: NDArray[Any]
     unit: int
     plan: AveragedPlan
     scale: TargetScale
@@ -73,6 +73,10 @@ class Averaging:
     def has_out_of_bag(self) -> bool:
         """Whether an estimator may leave a row undrawn."""
         return self.plan.bootstrap or self.plan.n_draws < len(self.y)
+
+    def count_estimators(self, forest: Ensemble) -> int:
+        """Return the number of estimators of a forest."""
+        return len(forest) // self.plan.n_trees
 
     def grow(self, first: int, last: int, report: Callable[[int], object] | None) -> Arrays:
         """Grow the estimators from `first` to before `last`."""
@@ -93,7 +97,7 @@ class Averaging:
             power=self.scale.power,
             origin=self.scale.origin,
             importance=importance,
-            n_averaged=len(trees["tree_start"]) - 1,
+            n_averaged=(len(trees["tree_start"]) - 1) // self.plan.n_trees,
             **{name: trees[name] for name in TREE_ARRAYS},
         )
 
@@ -111,41 +115,84 @@ class Averaging:
         )
         return bits
 
-    def choose_shrinkage(self, forest: Ensemble) -> float:
-        """Return the strength of shrinkage with the lowest out-of-bag error.
+    def sample(self) -> Ints:
+        """Return some of the rows, evenly spread: enough to judge a forest."""
+        return np.arange(0, len(self.y), -(-len(self.y) // MOST_ROWS))
 
-        The error is that of a part of the rows, extrapolated to the votes of all estimators.
-        """
-        t, n = len(forest), len(self.y)
-        if t == 1 or not self.has_out_of_bag:  # nothing to compare
-            return 0.0
-        position = np.arange(0, n, -(-n // MOST_ROWS))
-        strengths = shrinkage.STRENGTHS
-        values = shrink_leaves(forest, strengths, self.unit)
-        total = np.zeros((len(strengths), len(position)))
+    def list_truth(self, position: Ints) -> Floats:
+        """Return what the scores of some rows should be, less the start: a row per output."""
+        if self.plan.n_classes == 0:
+            return (self.rows.y[position] - self.scale.base).astype(np.float64)[np.newaxis]
+        n_outputs = len(self.scale.base)
+        positive = np.arange(n_outputs) + (self.plan.n_classes == 2)
+        is_positive = self.y[position] == positive[:, np.newaxis]
+        return np.ldexp(is_positive.astype(np.float64), self.scale.power)
+
+
+class OutOfBagSums(NamedTuple):
+    """Sums of the leaves of trees that did not draw a row, shrunken by several strengths."""
+
+    total: Floats  # [n_strengths, n_outputs, n_rows]
+    n_voters: Ints  # estimators that did not draw each row
+
+    def average(self, kept: NDArray[np.bool_]) -> Floats:
+        """Return the means of some rows."""
+        means: Floats = self.total[:, :, kept] / self.n_voters[kept]
+        return means
+
+
+@dataclass(frozen=True)
+class Judged:
+    """Some training rows, and what trees that did not draw them say about them."""
+
+    averaging: Averaging
+    position: Ints  # of the rows
+    strengths: Sequence[float]  # of shrinkage
+    half: OutOfBagSums  # of the first half of the estimators
+    every: OutOfBagSums
+
+    @classmethod
+    def of(cls, averaging: Averaging, forest: Ensemble, strengths: Sequence[float]) -> Judged:
+        """Send some of the rows down all trees."""
+        position, plan = averaging.sample(), averaging.plan
+        t = averaging.count_estimators(forest)
+        values = shrink_leaves(forest, strengths, averaging.unit)
+        total = np.zeros((len(strengths), forest.n_outputs, len(position)))
         n_voters = np.zeros(len(position), dtype=np.int64)
-        half = total, n_voters
-        trees = forest.iterate_leaves(self.X[position], n_threads=self.n_threads)
-        for i, (leaf, word) in enumerate(zip(trees, self.draw_out_of_bag(t), strict=True)):
-            if i == t // 2:
-                half = total.copy(), n_voters.copy()
-            is_out = unpack_bits(word, n)[position] > 0
-            total[:, is_out] += values[:, leaf[is_out]]
-            n_voters += is_out
-        true = (self.rows.y[position] - self.scale.base[0]).astype(np.float64)
-        has_voters = half[1] > 0
-        counts = self.weight[position][has_voters] / self.unit
-        voters = half[1][has_voters], n_voters[has_voters]
-        sums = half[0][:, has_voters], total[:, has_voters]
+        half = OutOfBagSums(total, n_voters)
+        bits = averaging.draw_out_of_bag(t)
+        is_out = np.zeros(len(position), dtype=bool)
+        leaves = forest.iterate_leaves(averaging.X[position], n_threads=averaging.n_threads)
+        for i, leaf in enumerate(leaves):
+            estimator, tree = divmod(i, plan.n_trees)
+            if tree == 0:
+                if estimator == t // 2:
+                    half = OutOfBagSums(total.copy(), n_voters.copy())
+                is_out = unpack_bits(bits[estimator], len(averaging.y))[position] > 0
+                n_voters += is_out
+            total[:, tree, is_out] += values[:, leaf[is_out]]
+        return cls(averaging, position, strengths, half, OutOfBagSums(total, n_voters))
+
+    @property
+    def counts(self) -> Floats:
+        """How much each row counts."""
+        counts: Floats = self.averaging.weight[self.position] / self.averaging.unit
+        return counts
+
+    def choose(self, n_estimators: int) -> int:
+        """Return which strength has the lowest error, extrapolated to all estimators' votes."""
+        has_voters = self.half.n_voters > 0
+        true = self.averaging.list_truth(self.position[has_voters])
+        voters = self.half.n_voters[has_voters], self.every.n_voters[has_voters]
         few, every = (
-            np.square(each / count - true[has_voters])
-            for each, count in zip(sums, voters, strict=True)
+            np.square(each.average(has_voters) - true).sum(axis=1)
+            for each in (self.half, self.every)
         )
         errors = [
-            shrinkage.extrapolate_error(pair, voters, t, counts)
+            shrinkage.extrapolate_error(pair, voters, n_estimators, self.counts[has_voters])
             for pair in zip(few, every, strict=True)
         ]
-        return shrinkage.choose_strength(errors)
+        return int(np.argmin(errors))
 
 
 class OutOfBagNumbers(NamedTuple):

@@ -103,7 +103,10 @@ class AveragedPlan:
     seed: int = 0
     first_estimator: int = 0
     bootstrap: bool = False
+    n_classes: int = 0  # 0: targets are numbers
+    balance: bool = False  # equal class weights within each estimator's rows
     max_features: int = 0  # columns drawn at each node; 0: all
+    max_features_per_tree: int = 0  # columns drawn per tree; 0: all
     axis_splits: bool = True  # whether to try each of them alone
     n_hyperplanes: int = 0  # over all columns drawn, halves, quarters, ...
     hyperplane_interval: int = 1  # estimators from one that has hyperplanes to the next
@@ -113,7 +116,14 @@ class AveragedPlan:
     max_leaf_nodes: int = 0  # 0: no limit
     min_split_weight: int = 2  # of a node that is divided
     min_weight: int = 1  # of a side of a split
+    min_fraction: float = 0.0  # of the weight of a tree's rows, on a side of a split
+    ccp_alpha: float = 0.0  # gain per leaf and weight that a subtree needs
     unit_weight: float = 1.0  # what a row of weight one weighs
     weight_shift: int = 0  # bits that weights lose in directions
     monotonic_cst: tuple[int, ...] = ()  # trends of the columns: -1, 0 or 1; none: all 0
     interaction_cst: tuple[tuple[int, ...], ...] = ()  # groups of columns; none: all are one
+
+    @property
+    def n_trees(self) -> int:
+        """Trees of an estimator: one per class, but one for two classes and for numbers."""
+        return self.n_classes if self.n_classes > 2 else 1

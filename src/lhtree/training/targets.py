@@ -19,6 +19,7 @@ Int32s = NDArray[np.int32]
 
 MOST_BINS = 255  # of a column of numbers
 LOG_POWER = 24  # log-odds, logarithms of means, and their losses are multiples of 2**-24
+SHARE_POWER = 16  # shares of classes in leaves are multiples of 2**-16
 SLOPE_POWER = 20  # slopes of quantile losses are multiples of 2**-20
 MEAN_BITS = 30  # of the largest target whose score is the logarithm of a mean
 WIDEST = np.iinfo(np.int32)
@@ -222,6 +223,15 @@ def place_classes(
         odds = [of_class[1] / of_class[0]] if n_classes == 2 and all(of_class) else [1.0]
     base = np.array([_to_log(each) for each in odds], dtype=np.int64)
     return Targets(y, validation, TargetScale(LOG_POWER, 0.0, base, LOG_POWER))
+
+
+def place_shares(y: Int32s, n_classes: int) -> Targets:
+    """Return indices of classes; scores are shares, from 0 to 1.
+
+    Two classes have one score, the share of the second; more have one each.
+    """
+    base = np.zeros(n_classes if n_classes > 2 else 1, dtype=np.int64)
+    return Targets(y, y[:0], TargetScale(SHARE_POWER, 0.0, base, 0))
 
 
 def place_nothing(y: Int32s, validation: Int32s) -> Targets:

@@ -1,4 +1,4 @@
-"""The steps of a fit of a forest of numbers, and of a warm start."""
+"""The steps of a fit of a forest, and of a warm start; `classes` has what those of classes add."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from lhtree.model.ensemble import Ensemble
 from lhtree.model.leaf_rows import LeafRows
 from lhtree.training.averaging import (
     Averaging,
+    Judged,
     OutOfBagNumbers,
     look_at_leaves,
     measure_conformity,
@@ -26,7 +27,8 @@ from lhtree.training.averaging import (
 from lhtree.training.boosting_rows import learn_rows, make_rows, stores_grid
 from lhtree.training.plan import AveragedPlan, Draw
 from lhtree.training.progress import Progress
-from lhtree.training.targets import Weights, place_numbers
+from lhtree.training.shrinkage import STRENGTHS
+from lhtree.training.targets import Targets, Weights, place_numbers
 
 SAME_ROWS = (
     "warm_start=True adds to estimators on the rows, targets and weights of the first fit, but "
@@ -80,7 +82,7 @@ def fit_averaged(
     old: Grown | None,
     progress: Progress,
 ) -> Fitted:
-    """Grow the trees, shrink their leaves, and look at the rows that they did not draw.
+    """Grow the trees of numbers, shrink their leaves, and look at the rows that they did not draw.
 
     Parameters
     ----------
@@ -97,14 +99,15 @@ def fit_averaged(
     """
     draw = params.shared.resolve_draw(len(samples.y))
     seed = params.shared.draw_seed() if old is None else old.seed
-    averaging = prepare(estimator, samples, params, draw, seed)
+    weights = Weights(*to_units(samples.weight))
+    targets = place_numbers(samples.y, weights, None, samples.y[:0])
+    averaging = prepare(estimator, samples, params, draw, seed, weights, targets)
     if old is not None:
         old.check(estimator, draw, averaging)
-    forest = _grow(averaging, params, old, progress)
+    forest = grow(averaging, params, old, progress)
     strength = 0.0 if old is None else old.shrinkage
     if old is None:
-        given = params.shared.shrinkage
-        strength = averaging.choose_shrinkage(forest) if is_auto(given) else float(given)
+        strength = _choose_strength(averaging, params.shared.shrinkage, forest)
         forest = averaging.shrink(forest, strength)
     seen = look_at_leaves(averaging, forest)
     return Fitted(
@@ -115,14 +118,37 @@ def fit_averaged(
     )
 
 
+def _choose_strength(averaging: Averaging, given: Any, forest: Ensemble) -> float:
+    t = averaging.count_estimators(forest)
+    if not is_auto(given):
+        return float(given)
+    if t == 1 or not averaging.has_out_of_bag:  # nothing to compare
+        return 0.0
+    return STRENGTHS[Judged.of(averaging, forest, STRENGTHS).choose(t)]
+
+
 def prepare(
-    estimator: Any, samples: Samples, params: AveragingParams, draw: Draw, seed: int
+    estimator: Any,
+    samples: Samples,
+    params: AveragingParams,
+    draw: Draw,
+    seed: int,
+    weights: Weights,
+    targets: Targets,
+    n_classes: int = 0,
 ) -> Averaging:
-    """Return what trees grow from: rows, weights and targets become integers."""
-    weights = Weights(*to_units(samples.weight))
-    plan = _resolve(estimator, params, draw, weights, seed)
-    targets = place_numbers(samples.y, weights, None, samples.y[:0])
+    """Return what trees grow from: rows become integers, as weights and targets are."""
     n_codes = estimator.columns_.count_codes()
+    trends, groups = resolve_constraints(estimator, params)
+    plan = params.resolve(
+        draw,
+        n_columns=len(n_codes),
+        n_numbers=int(np.count_nonzero(n_codes == 0)),
+        weights=weights,
+        seed=seed,
+        constraints={"monotonic_cst": trends, "interaction_cst": groups},
+        n_classes=n_classes,
+    )
     columns, encoded = learn_rows(
         samples.X,
         weights.values,
@@ -132,38 +158,39 @@ def prepare(
         wants_z=plan.n_hyperplanes > 0 and stores_grid(samples.X),
         n_threads=params.n_threads,
     )
-    rows = make_rows(encoded, targets.training, weights, targets.scale, raw=samples.X)
+    start = targets.scale._replace(base=targets.scale.base[:1])  # the trees read one score
+    rows = make_rows(encoded, targets.training, weights, start, raw=samples.X)
     return Averaging(
         columns, rows, samples.X, samples.y, weights.unit, plan, targets.scale, params.n_threads
     )
 
 
-def _resolve(
-    estimator: Any, params: AveragingParams, draw: Draw, weights: Weights, seed: int
-) -> AveragedPlan:
-    n_codes = estimator.columns_.count_codes()
-    trends, groups = resolve_constraints(estimator, params)
-    return params.resolve(
-        draw,
-        n_columns=len(n_codes),
-        n_numbers=int(np.count_nonzero(n_codes == 0)),
-        weights=weights,
-        seed=seed,
-        constraints={"monotonic_cst": trends, "interaction_cst": groups},
-    )
-
-
-def _grow(
+def grow(
     averaging: Averaging, params: AveragingParams, old: Grown | None, progress: Progress
 ) -> Ensemble:
     """Return the forest of old and new estimators; new leaves are shrunken as old ones were."""
-    n_old = 0 if old is None else len(old.forest)
-    t = params.count_estimators(n_old, len(averaging.y), len(averaging.columns.n_codes))
+    n_trees = averaging.plan.n_trees
+    n_old = 0 if old is None else averaging.count_estimators(old.forest)
+    size = len(averaging.y), len(averaging.columns.n_codes), n_trees
+    t = params.count_estimators(n_old, *size)
     if old is not None and t == n_old:
         warn(f"n_estimators={t} estimators are grown already; with warm_start=True fit adds none.")
         return old.forest
-    trees = averaging.grow(n_old, t, progress)
-    if old is None:
-        return averaging.join(None, trees)
-    shrunken = averaging.shrink(averaging.join(None, trees), old.shrinkage)
-    return averaging.join(old.forest, {**trees, "value": shrunken.value})
+    progress.n_trees_per_estimator = n_trees
+    return add(averaging, old, None if old is None else old.forest, n_old, t, progress)
+
+
+def add(
+    averaging: Averaging,
+    old: Grown | None,
+    before: Ensemble | None,
+    first: int,
+    last: int,
+    progress: Progress,
+) -> Ensemble:
+    """Return a forest with the estimators from `first` to before `last` added."""
+    trees = averaging.grow(first, last, progress)
+    if old is not None:
+        shrunken = averaging.shrink(averaging.join(None, trees), old.shrinkage)
+        trees = {**trees, "value": shrunken.value}
+    return averaging.join(before, trees)

@@ -1,7 +1,8 @@
-"""Parameters of a forest of numbers: read once, checked, frozen, then resolved."""
+"""Parameters of a forest on the exact engine: read once, checked, frozen, then resolved."""
 
 from __future__ import annotations
 
+import inspect
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +12,7 @@ from lhtree.data.weights import MOST_WEIGHT_BITS
 from lhtree.estimators.boosting.params import (
     DIRECTION_WEIGHT_BITS,
     MORE_THAN_ALL,
+    MOST_CATEGORIES,
     check_bins,
 )
 from lhtree.estimators.params import (
@@ -28,17 +30,18 @@ from lhtree.training.targets import Weights
 
 MOST_CANDIDATES = 127  # hyperplanes that a node tries
 HYPERPLANE_INTERVAL = 2  # every other tree tries hyperplanes: where they mislead, the others help
-TERM_PRICE = 0.5  # of each term of a hyperplane but one, in units of what noise would gain
+# Of each term of a hyperplane but one, in units of what noise would gain: of numbers, of classes.
+TERM_PRICE, TERM_PRICE_OF_CLASSES = 0.5, 0.25
 
 
 @dataclass(frozen=True)
 class AveragingParams:
-    """The parameters of a forest of numbers, checked.
+    """The parameters of a forest on the exact engine, checked.
 
     Parameters
     ----------
     shared : Params
-        Those that forests of classes have, too.
+        Those that trees and forests of the paper have, too.
     max_bins, monotonic_cst, interaction_cst : object
         Those of the exact engine.
     """
@@ -52,13 +55,16 @@ class AveragingParams:
     def read(cls, estimator: Any) -> AveragingParams:
         """Read and check the parameters of an estimator; a fit reads them here only."""
         given = estimator.get_params(deep=False)
-        if given["n_estimators"] is not None:
+        is_of_classes = "preset" in given
+        if not is_of_classes and given["n_estimators"] is not None:
             wanted = f"an integer from 1 to {MOST_AVERAGED}, or None for the size of the table"
             check_integer("n_estimators", given["n_estimators"], wanted, low=1, high=MOST_AVERAGED)
-        wanted = "an integer of at least 0"
-        check_integer("n_hyperplanes", given["n_hyperplanes"], wanted, low=0)
-        check_bins(given["max_bins"], given["max_categories"])
-        shared = Params.read(estimator, preset="accurate")
+            check_integer("n_hyperplanes", given["n_hyperplanes"], "an integer of at least 0", low=0)
+        shared = Params.read(estimator, preset=None if is_of_classes else "accurate")
+        if shared.is_exact:
+            check_bins(given["max_bins"], given["max_categories"] or MOST_CATEGORIES)
+        else:
+            _refuse_of_engine(estimator, given)
         constraints = {name: given[name] for name in ("monotonic_cst", "interaction_cst")}
         return cls(shared, given["max_bins"], **constraints)
 
@@ -75,12 +81,13 @@ class AveragingParams:
     @property
     def max_categories(self) -> int:
         """Largest number of categories of a column."""
-        return int(self.shared.max_categories)
+        given = self.shared.max_categories
+        return MOST_CATEGORIES if given is None else int(given)
 
-    def count_estimators(self, n_old: int, n_rows: int, n_columns: int) -> int:
+    def count_estimators(self, n_old: int, n_rows: int, n_columns: int, n_trees: int = 1) -> int:
         """Return the final number of estimators."""
         wanted = self.shared.limit_estimators(n_old)
-        return wanted or max(n_old, choose_n_estimators(n_rows, n_columns, 1))
+        return wanted or max(n_old, choose_n_estimators(n_rows, n_columns, n_trees))
 
     def resolve(
         self,
@@ -91,6 +98,7 @@ class AveragingParams:
         weights: Weights,
         seed: int,
         constraints: dict[str, Any],
+        n_classes: int = 0,
     ) -> AveragedPlan:
         """Return the plan for data of a given size, with the estimators still open.
 
@@ -108,9 +116,12 @@ class AveragingParams:
             Seed of all draws.
         constraints : dict
             Trends and groups of the columns.
+        n_classes : int
+            Number of classes, 0 for numbers.
         """
         shared, unit = self.shared, weights.unit
-        heaviest = _weigh_draws(draw, weights)
+        # Balanced weights are rounded, so that they may add up to more.
+        heaviest = _weigh_draws(draw, weights) + draw.n_rows * shared.balance
         n_weighted = weights.sum_over(draw.n_rows) / unit
         split = count_min_samples(shared.min_samples_split, n_weighted, least=2)
         leaf = count_min_samples(shared.min_samples_leaf, n_weighted, least=1)
@@ -120,25 +131,49 @@ class AveragingParams:
             n_draws=draw.n_draws,
             seed=seed,
             bootstrap=draw.bootstrap,
-            max_features=count_drawn(shared.max_features, n_columns),
+            n_classes=n_classes,
+            balance=shared.balance,
+            max_features=count_drawn(shared.max_features, n_columns, n_classes=n_classes),
+            max_features_per_tree=count_columns(
+                "max_features_per_tree", shared.max_features_per_tree, n_columns
+            ),
             axis_splits=bool(shared.axis_splits),
             n_hyperplanes=min(int(shared.n_hyperplanes), MOST_CANDIDATES) if n_numbers > 1 else 0,
             hyperplane_interval=HYPERPLANE_INTERVAL if shared.axis_splits else 1,
-            term_price=TERM_PRICE,
+            term_price=TERM_PRICE_OF_CLASSES if n_classes else TERM_PRICE,
             max_depth=min(depth, NO_MAX_DEPTH),
             max_leaf_nodes=min(int(shared.max_leaf_nodes or 0), np.iinfo(np.int32).max),
             min_split_weight=min(int(split) * unit, MORE_THAN_ALL),
             min_weight=1 if leaf == 1 else min(int(leaf) * unit, MORE_THAN_ALL),
+            min_fraction=float(shared.min_weight_fraction_leaf),
+            ccp_alpha=float(shared.ccp_alpha) / 2,  # impurity is twice the squared error
             unit_weight=float(unit),
             weight_shift=max(0, heaviest.bit_length() - DIRECTION_WEIGHT_BITS),
             **constraints,
         )
 
 
-def count_drawn(max_features: Any, n_columns: int) -> int:
-    """Return how many columns a node draws: "auto" is half of them, or 2 √m if more."""
+def count_drawn(max_features: Any, n_columns: int, *, n_classes: int = 0) -> int:
+    """Return how many columns a node draws.
+
+    "auto" is twice the square root of their number; of numbers, half of them if that is more.
+    """
     n = count_columns("max_features", max_features, n_columns)
-    return max(n, min(n_columns // 2, MOST_DRAWN)) if is_auto(max_features) else n
+    if n_classes or not is_auto(max_features):
+        return n
+    return max(n, min(n_columns // 2, MOST_DRAWN))
+
+
+def _refuse_of_engine(estimator: Any, given: dict[str, Any]) -> None:
+    """Refuse what the paper's rules do not have, if it is set."""
+    defaults = inspect.signature(type(estimator)).parameters
+    for name in ("max_bins", "monotonic_cst", "interaction_cst"):
+        if name in given and given[name] != defaults[name].default:
+            raise ValueError(
+                f"{name}={given[name]!r} needs contrast='fisher', criterion='gini', "
+                "voting='membership', alpha=0 and beta=0, as with preset='accurate'; leave it at "
+                "its default, or set these."
+            )
 
 
 def _weigh_draws(draw: Draw, weights: Weights) -> int:
