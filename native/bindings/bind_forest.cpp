@@ -3,6 +3,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/column_table.hpp"
 #include "grow/forest.hpp"
 #include "read_constraints.hpp"
 #include "threads.hpp"
@@ -63,7 +64,7 @@ nb::dict grow_averaged(nb::handle columns_object, nb::handle rows_object, nb::ha
   if (plan.n_classes > 0) rows.check_classes(plan.n_classes);
   demand(plan.n_draws > 0 && (plan.bootstrap || plan.n_draws <= n), "n_draws is out of range");
   const bool is_weighted = rows.weight || plan.bootstrap || plan.balance;
-  const Poll poll = make_poll(report);
+  const Poll poll = make_poll(report), quiet = make_poll(nb::none());
   model::Ensemble trees;
   {
     nb::gil_scoped_release unlocked;
@@ -71,8 +72,10 @@ nb::dict grow_averaged(nb::handle columns_object, nb::handle rows_object, nb::ha
       const auto grow_table = [&](const auto& table) {
         return grow::grow_forest<Row>(columns, table, rows.rows(), plan, n_threads, poll);
       };
-      return rows.is_sparse() ? grow_table(rows.table<base::SparseTable>(layout))
-                              : grow_table(rows.table<base::DenseTable>(layout));
+      if (rows.is_sparse()) return grow_table(rows.table<base::SparseTable>(layout));
+      const bool has_planes = plan.hyperplanes.n_hyperplanes > 0;
+      return grow_table(base::ColumnTable(rows.table<base::DenseTable>(layout), has_planes,
+                                          n_threads, quiet));
     };
     trees = is_weighted ? grow_rows.operator()<stats::WeightedRow>()
                         : grow_rows.operator()<stats::PackedRow>();

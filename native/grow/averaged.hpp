@@ -49,6 +49,35 @@ struct AveragedPlan {
   std::int64_t positive_class(std::int64_t tree) const { return n_classes == 2 ? 1 : tree; }
 };
 
+/// Columns that nodes of a tree have seen to be constant: so they are in all nodes below.
+class ConstantColumns {
+ public:
+  explicit ConstantColumns(std::int64_t n_columns)
+      : n_words_(n_columns <= most_columns ? (n_columns + 63) / 64 : 0) {}
+
+  void clear() { word_.clear(); }
+  /// Make room for a node that has the columns of the one above it, or none; returns where.
+  std::int64_t inherit(std::int64_t above) {
+    const auto first = static_cast<std::int64_t>(word_.size());
+    word_.resize(first + n_words_, 0);
+    if (above >= 0) std::copy_n(word_.begin() + above, n_words_, word_.begin() + first);
+    return first;
+  }
+  template <class Sums>
+  bool contains(const Node<Sums>& node, std::int32_t j) const {
+    return n_words_ > 0 && word_[node.constant + (j >> 6)] >> (j & 63) & 1;
+  }
+  template <class Sums>
+  void insert(const Node<Sums>& node, std::int32_t j) {
+    if (n_words_ > 0) word_[node.constant + (j >> 6)] |= std::uint64_t{1} << (j & 63);
+  }
+
+ private:
+  static constexpr std::int64_t most_columns = 4096;  // more would take much memory
+  std::int64_t n_words_;
+  std::vector<std::uint64_t> word_;
+};
+
 /// Grows one tree after the other from rows of the same table; one thread's.
 template <class Row, base::EncodedTable Table>
 class AveragedTreeGrower {
@@ -62,7 +91,9 @@ class AveragedTreeGrower {
         limits_{0.0, least_weight(), 0},
         search_(table.layout, limits_, plan.constraints, plan.hyperplanes.unit_weight),
         hyperplanes_(table, limits_, plan.constraints, plan.hyperplanes, most_kept, stop),
-        n_wanted_(plan.max_features == 0 ? table.layout.n_columns() : plan.max_features) {
+        n_wanted_(plan.max_features == 0 ? table.layout.n_columns() : plan.max_features),
+        constant_(table.layout.n_columns()) {
+    lane_.resize(n_lanes * base::most_codes);
     word_.resize(base::most_codes);
     cell_.resize(base::most_codes);
   }
@@ -77,7 +108,9 @@ class AveragedTreeGrower {
     remake(spare_, row_.size());
     remake(own_, row_.size());
     node_.assign(1, {});
+    constant_.clear();
     Node<Sums>& root = node_[0];
+    root.constant = constant_.inherit(-1);
     root.end = static_cast<std::int64_t>(row_.size());
     for (const std::uint32_t row : row_) gradient[row].add_to(root.sums);
     const double least = plan_.min_fraction * static_cast<double>(root.sums.h);
@@ -94,7 +127,8 @@ class AveragedTreeGrower {
 
  private:
   static constexpr std::uint64_t tree_columns = ~std::uint64_t{4};  // never the number of a column
-  static constexpr std::int64_t most_kept = std::int64_t{1} << 18;  // values of a node
+  static constexpr std::int64_t many_rows = 256, n_lanes = 4;
+  static constexpr std::int64_t most_kept = std::int64_t{1} << 22;  // values of a node
 
   double least_weight() const {
     return static_cast<double>(std::max<std::int64_t>(1, plan_.min_weight));
@@ -188,8 +222,8 @@ class AveragedTreeGrower {
     node.rank = node.split.score - split::compute_score(node.sums, limits_, bounds);
   }
 
-  /// Draw columns with two bins in the node, of those of the tree, and look at their cuts; with groups, those of the
-  /// groups that the node may use.
+  /// Draw columns with two bins in the node, of those of the tree, and look at their cuts; with
+  /// groups, those of the groups that the node may use.
   void draw_columns(const Node<Sums>& node, split::Split<Sums>& best) {
     const std::uint64_t key = draw_key(node.key);
     drawn_.clear();
@@ -218,7 +252,11 @@ class AveragedTreeGrower {
           i + static_cast<std::int64_t>(hash64(key, static_cast<std::uint64_t>(i)) % rest);
       std::swap(column[i], column[k]);
       swapped_.push_back(k);
-      if (look_at(node, column[i], best)) drawn_.push_back(column[i]);
+      if (constant_.contains(node, column[i])) continue;
+      if (look_at(node, column[i], best))
+        drawn_.push_back(column[i]);
+      else
+        constant_.insert(node, column[i]);
     }
     for (std::int64_t i = static_cast<std::int64_t>(swapped_.size()) - 1; i >= 0; --i)
       std::swap(column[i], column[swapped_[i]]);
@@ -231,11 +269,10 @@ class AveragedTreeGrower {
     Marks marks;
     for (std::int64_t begin = node.begin; begin < node.end; begin += Row::rows_per_word) {
       const std::int64_t end = std::min(node.end, begin + Row::rows_per_word);
-      for (std::int64_t i = begin; i < end; ++i) {
-        const int b = table_.bin(row_[i], j);
-        word_[b] += own_[i - node.begin];
-        marks.insert(b);
-      }
+      if (end - begin < many_rows)
+        count_few(j, node.begin, begin, end, marks);
+      else
+        count_many(j, node.begin, begin, end, marks);
       if (!is_small) empty_words(marks);
     }
     const int n_present = marks.list(present_);
@@ -261,6 +298,35 @@ class AveragedTreeGrower {
       return n;
     }
   };
+
+  /// Add rows to the words of their bins in a column.
+  void count_few(std::int32_t j, std::int64_t first, std::int64_t begin, std::int64_t end,
+                 Marks& marks) {
+    for (std::int64_t i = begin; i < end; ++i) {
+      const int b = table_.bin(row_[i], j);
+      word_[b] += own_[i - first];
+      marks.insert(b);
+    }
+  }
+
+  /// The same in several lanes: if most rows have the same bin, no addition waits for the last.
+  void count_many(std::int32_t j, std::int64_t first, std::int64_t begin, std::int64_t end,
+                  Marks& marks) {
+    std::int64_t i = begin;
+    for (; i + n_lanes <= end; i += n_lanes)
+      for (std::int64_t k = 0; k < n_lanes; ++k)
+        lane_[n_lanes * table_.bin(row_[i + k], j) + k] += own_[i + k - first];
+    for (; i < end; ++i) lane_[n_lanes * table_.bin(row_[i], j)] += own_[i - first];
+    for (int b = 0; b <= table_.layout.column[j].n_bins; ++b) {
+      Row* of_bin = &lane_[n_lanes * b];
+      Row sum;
+      for (std::int64_t k = 0; k < n_lanes; ++k) sum += of_bin[k];
+      if (sum.is_empty()) continue;
+      word_[b] += sum;
+      marks.insert(b);
+      std::fill_n(of_bin, n_lanes, Row{});
+    }
+  }
 
   /// Add the words of bins to their sums.
   void empty_words(const Marks& marks) {
@@ -304,6 +370,8 @@ class AveragedTreeGrower {
       right.freedom.groups = left.freedom.groups;
     }
     node_[number].goes_left = {};
+    left.constant = constant_.inherit(parent.constant);
+    right.constant = constant_.inherit(parent.constant);
     node_.push_back(std::move(left));
     node_.push_back(std::move(right));
   }
@@ -344,7 +412,9 @@ class AveragedTreeGrower {
   std::int64_t n_wanted_;
   std::vector<std::int32_t> every_, allowed_, drawn_;
   std::vector<std::int64_t> swapped_;
+  ConstantColumns constant_;
   int present_[base::most_codes];
+  std::vector<Row> lane_;   // parts of the words of bins
   std::vector<Row> word_;   // sums of bins of few rows, zeros between two columns
   std::vector<Sums> cell_;  // of more
   PageVector<Row> own_;     // gradients of the rows of the node, in their order

@@ -59,6 +59,7 @@ struct Node {
   std::vector<std::uint8_t> takes_part;  // columns that it drew for its single splits; empty: all
   bool is_tried = false;                 // whether hyperplanes were tried
   std::vector<std::uint8_t> goes_left;   // of its rows, if a hyperplane won
+  std::int64_t constant = -1;   // where the columns that are constant in it are listed, in forests
   std::int64_t left = -1;       // number of the left child, the right one follows; -1: a leaf
   std::int64_t histogram = -1;  // its position in the pool, while the node is open
 

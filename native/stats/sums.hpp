@@ -100,6 +100,7 @@ struct WeightedRow {
     h += other.h;
     w += other.w;
   }
+  bool is_empty() const { return w == 0; }
   std::int64_t gradient() const { return g / w; }
   std::int64_t weight() const { return w; }
   void add_to(TripleSums& sums) const {

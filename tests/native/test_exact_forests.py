@@ -1,8 +1,6 @@
-"""Forests of numbers on the exact engine: trees equal to the reference, bit for bit."""
+"""Forests on the exact engine: trees equal to the reference, bit for bit."""
 
-from dataclasses import dataclass, fields, replace
-from functools import partial
-from typing import Any
+from dataclasses import fields, replace
 
 import numpy as np
 import pytest
@@ -11,195 +9,31 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 from scipy.sparse import csr_array
 
-from exact import boosting, forests, trees
-from exact.columns import learn_columns
+from exact import forests
 from lhtree import _core
 from lhtree.training.boosting_rows import Rows, learn_rows
 from lhtree.training.plan import AveragedPlan
-from lhtree.training.targets import Weights, place_numbers
-from native.test_exact_engine import (
-    COLUMNS,
-    GAPS,
-    ORDERS,
-    WEIGHTS,
-    assert_same_trees,
-    check_paths,
-    check_sums,
-    check_trends,
-    draw_constraints,
-    make_ensemble,
-    make_large_table,
-    make_table,
-    seeds,
-    sort_targets,
-    tables,
+from native.forest_cases import (
+    assert_same_arrays,
+    cases,
+    check,
+    constrained_cases,
+    grow,
+    make_forest,
+    make_large_case,
+    make_plain_case,
+    place,
+    rich_cases,
 )
-
-TARGETS = {
-    "real": lambda rng, n: rng.normal(size=n),
-    "small integers": lambda rng, n: rng.integers(-3, 4, n),
-    "constant": lambda rng, n: np.full(n, 0.1),
-    "two values": lambda rng, n: rng.integers(0, 2, n),
-    "one that is far": lambda rng, n: np.where(np.arange(n) == n // 2, 1e5, rng.normal(size=n)),
-    "heavy tails": lambda rng, n: np.exp(rng.normal(size=n) * 3),
-    "huge": lambda rng, n: rng.normal(size=n) * 1e300,
-    "far from zero": lambda rng, n: 1e8 + 1e-3 * rng.normal(size=n),
-}
-
-
-@dataclass(frozen=True)
-class Case:
-    """Rows of which a forest grows."""
-
-    X: np.ndarray
-    n_codes: np.ndarray
-    weight: np.ndarray | None
-    y: np.ndarray  # on the grid of the target
-    score: np.ndarray  # [n_rows, 1], the start
-    plan: forests.Plan
-
-    def take(self, rows):
-        """Return a case with some of the rows, or copies of them."""
-        arrays = {name: getattr(self, name) for name in ("X", "y", "weight", "score")}
-        return replace(self, **{k: each[rows] for k, each in arrays.items() if each is not None})
-
-
-def place(X, n_codes, weight, target, plan):
-    """Return a case whose targets are real numbers."""
-    placed = place_numbers(target, Weights(weight), None, np.zeros(0))
-    score = np.tile(placed.scale.base, (len(X), 1))
-    return Case(X, n_codes, weight, placed.training, score, plan)
-
-
-def settle(plan, weight, n, share):
-    """Return a plan for a table: draws, and a unit of weights; few nodes of many rows.
-
-    Limits of weights are multiples of the unit.
-    """
-    if weight is None or weight.max() < 4:  # a larger unit would leave no split
-        plan = replace(plan, unit_weight=1)
-    if weight is None:
-        plan = replace(plan, weight_shift=0)
-    n_draws = max(1, int(share * n))
-    heaviest = n_draws * (1 if weight is None else int(weight.max()))
-    shift = max(plan.weight_shift, heaviest.bit_length() - 31)
-    if n > 100:  # the reference is slow
-        plan = replace(plan, n_estimators=1, max_depth=min(plan.max_depth, 6))
-    return replace(
-        plan,
-        n_draws=n_draws,
-        weight_shift=shift,
-        min_split_weight=plan.min_split_weight * plan.unit_weight,
-        min_weight=max(1, plan.min_weight * plan.unit_weight),
-    )
-
-
-def make_case(table, kind, plan, share, seed, *, is_sorted=False, is_constrained=False):
-    """Return a case with targets of a kind, which depend on the columns if they are sorted."""
-    X, n_codes, weight = table
-    target = TARGETS[kind](np.random.default_rng(seed), len(X)).astype(np.float64)
-    if is_sorted or is_constrained:
-        target = sort_targets(X, target, seed)
-    plan = settle(plan, weight, len(X), share)
-    if is_constrained:
-        plan = draw_constraints(plan, n_codes, 1, seed)
-    return place(X, n_codes, weight, target, plan)
-
-
-PLANS: dict[str, list[Any]] = {
-    "n_estimators": [1, 2, 3],
-    "seed": [0, 1, 2, 3],
-    "first_estimator": [0, 0, 7],
-    "bootstrap": [False, True],
-    "max_features": [0, 0, 1, 2, 4],
-    "axis_splits": [True] * 4 + [False],
-    "n_hyperplanes": [*range(8)],
-    "hyperplane_interval": [1, 1, 2, 3],
-    "term_price": [0.0, 0.0, 0.5, 3.0],
-    "shrinkage": [0.0, 0.05, 0.3],
-    "max_depth": [np.iinfo(np.int64).max] + [99] * 9 + [0, 1, 3, 4],
-    "max_leaf_nodes": [0] * 8 + [1, 2, 5, 12, 30],
-    "min_split_weight": [2] * 5 + [5, 20],
-    "min_weight": [0, 0, 0, 0, 1, 3],
-    "unit_weight": [1, 2**16, 2**16],
-    "weight_shift": [0, 0, 0, 2],
-}
-SHARES = [1.0, 1.0, 1.0, 0.63, 0.1]  # of rows that an estimator draws
-plans = st.builds(forests.Plan, **{k: st.sampled_from(each) for k, each in PLANS.items()})
-cases = st.builds(
-    make_case,
-    tables,
-    st.sampled_from(sorted(TARGETS)),
-    plans,
-    st.sampled_from(SHARES),
-    seeds,
-    is_sorted=st.booleans(),
-    is_constrained=st.booleans(),
-)
-
-
-def draw_case(seed, *, is_constrained=False):
-    """Return a case all of whose choices are drawn evenly, unlike those of Hypothesis.
-
-    Most of them grow trees of some size.
-    """
-    rng = np.random.default_rng([seed, 3])
-    n = rng.integers(10, 90) if rng.random() < 0.8 else rng.integers(300, 700)
-    of_columns = rng.choice(sorted(COLUMNS), rng.integers(2, 9)).tolist()
-    of_table = GAPS[rng.integers(len(GAPS))], WEIGHTS[rng.integers(len(WEIGHTS))]
-    table = make_table(rng, n, of_columns, *of_table, is_doubled=rng.random() < 0.3)
-    plan = forests.Plan(**{k: each[rng.integers(len(each))] for k, each in PLANS.items()})
-    is_sorted, share = rng.random() < 0.6, rng.choice(SHARES)
-    options = {"is_sorted": is_sorted, "is_constrained": is_constrained}
-    return make_case(table, rng.choice(sorted(TARGETS)), plan, share, seed, **options)
-
-
-rich_cases = seeds.map(draw_case)
-constrained_cases = seeds.map(partial(draw_case, is_constrained=True))
-
-
-def grow(case, *, n_threads=1, is_sparse=False, raw=None):
-    """Grow natively; `raw` makes tables to read in place of stored grid values."""
-    options = {"wants_z": raw is None, "n_threads": n_threads, "max_bins": 255}
-    X = csr_array(case.X) if is_sparse else case.X
-    columns, encoded = learn_rows(X, case.weight, None, case.n_codes, **options)
-    raw = None if raw is None else raw(case.X)
-    of_rows = {"y": case.y, "weight": case.weight, "score": case.score, "raw": raw}
-    rows = Rows(**vars(encoded), **of_rows)
-    return columns, _core.grow_averaged(columns, rows, case.plan, n_threads, None)
-
-
-def grow_by_reference(case):
-    """Return the columns and the trees of the reference."""
-    columns = learn_columns(case.X, case.weight, case.n_codes)
-    rows = boosting.Rows(case.X, case.y.astype(np.int64), case.weight, case.score)
-    return columns, forests.grow(columns, rows, case.plan)
-
-
-def assert_same_arrays(first, second):
-    """Demand equal trees."""
-    assert sorted(first) == sorted(second)
-    for name, array in first.items():
-        assert_array_equal(second[name], array, name)
-
-
-def check(case):
-    """Demand the trees of the reference, and that rows walk down them as there."""
-    learned, expected = grow_by_reference(case)
-    columns, found = grow(case)
-    assert_same_trees(found, expected)
-    assert found["value"].shape[1] == 1
-    score = np.zeros((len(case.X), 1), dtype=np.int64)
-    for tree in expected:
-        trees.add_values(tree, learned, case.X, score)
-    ensemble = make_ensemble(columns, {"trees": found}, case)
-    check_sums(ensemble, case.X, score)
-    return columns, found
+from native.test_exact_engine import ORDERS, check_paths, check_trends, seeds
 
 
 def test_plans_have_the_fields_of_the_reference():
     names = [each.name for each in fields(forests.Plan)]
     assert [each.name for each in fields(AveragedPlan)] == names
+    for k in range(5):
+        n_trees = forests.Plan(n_classes=k).n_trees
+        assert AveragedPlan(1, 1, n_classes=k).n_trees == n_trees
 
 
 @given(case=cases)
@@ -214,6 +48,7 @@ def test_forests_are_the_reference(case):
     event("some node splits" if (found["left"] >= 0).any() else "no node splits")
     event("some split is a hyperplane" if len(found["cut"]) else "no hyperplane")
     event("some split is by categories" if len(found["codes"]) else "no categories")
+    event(f"{min(case.plan.n_classes, 3)} classes")
 
 
 @settings(max_examples=200)
@@ -221,7 +56,7 @@ def test_forests_are_the_reference(case):
 def test_constrained_forests_are_the_reference(case, seed):
     columns, found = check(case)
     check_paths(found, case)
-    check_trends(make_ensemble(columns, {"trees": found}, case), case, seed)
+    check_trends(make_forest(columns, found, case), case, seed)
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -245,23 +80,8 @@ def test_bends_gaps_and_overlapping_groups_are_those_of_the_reference(seed):
     case = place(X, np.zeros(5, dtype=np.int32), None, y, plan)
     columns, found = check(case)
     assert (len(found["cut"]) > 0) == (plan.max_features != 1)
-    check_trends(make_ensemble(columns, {"trees": found}, case), case, seed)
+    check_trends(make_forest(columns, found, case), case, seed)
     check_paths(found, case)
-
-
-def make_signal(X, n_codes, seed):
-    """Return targets that depend on sums of columns, on a category, and on gaps."""
-    rng = np.random.default_rng(seed)
-    numbers = np.nan_to_num(X[:, np.flatnonzero(n_codes == 0)])
-    signal = numbers[:, :3].sum(axis=1) + np.isnan(X[:, 1]) + np.nan_to_num(X[:, 3]) % 3
-    return signal + 0.1 * rng.normal(size=len(X))
-
-
-def make_large_case(n, seed, **changes):
-    """Return a case of many rows of numbers, a column of categories, and gaps."""
-    X, n_codes, _ = make_large_table(n, seed)
-    plan = forests.Plan(n_estimators=2, n_draws=n, n_hyperplanes=3, seed=seed)
-    return place(X, n_codes, None, make_signal(X, n_codes, seed), replace(plan, **changes))
 
 
 @pytest.mark.parametrize("is_weighted", [False, True])
@@ -336,7 +156,7 @@ def test_grid_values_made_of_raw_rows_are_like_stored_ones(case, order, n_thread
     assert_same_arrays(floats, narrow)
 
 
-def cut_estimators(found, first, last):
+def cut_trees(found, first, last):
     """Return the arrays of some of the trees."""
     start = found["tree_start"]
     nodes = slice(start[first], start[last])
@@ -359,10 +179,11 @@ def cut_estimators(found, first, last):
 @given(case=rich_cases)
 def test_estimators_are_the_same_alone_and_together(case):
     together = grow(replace(case, plan=replace(case.plan, first_estimator=0, n_estimators=10)))[1]
+    n_trees = case.plan.n_trees
     for first in (0, 5):
         plan = replace(case.plan, first_estimator=first, n_estimators=5)
         half = grow(replace(case, plan=plan), n_threads=2)[1]
-        for name, array in cut_estimators(together, first, first + 5).items():
+        for name, array in cut_trees(together, first * n_trees, (first + 5) * n_trees).items():
             assert_array_equal(half[name], array, name)
 
 
@@ -371,6 +192,7 @@ def test_weights_are_copies(case, seed):
     n = len(case.X)
     weight = np.random.default_rng(seed).integers(1, 4, n)
     plan = replace(case.plan, n_draws=n, bootstrap=False, unit_weight=1, weight_shift=0)
+    plan = replace(plan, balance=False)  # which rounds the weight of each row
     weighted = replace(case, weight=weight, plan=plan)
     plan = replace(plan, n_draws=int(weight.sum()))
     copied = replace(case, weight=None, plan=plan).take(np.repeat(np.arange(n), weight))
@@ -406,14 +228,6 @@ def test_large_tables_do_not_depend_on_threads_or_how_they_are_stored(changes, i
 
 
 # ---- edges --------------------------------------------------------------------------------
-
-
-def make_plain_case(X, y, weight=None, **changes):
-    """Return a case of numbers whose targets are integers already, and whose start is 0."""
-    X, y = np.array(X, dtype=np.float64), np.array(y, dtype=np.int32)
-    plan = replace(forests.Plan(n_estimators=3, n_draws=len(X)), **changes)
-    score = np.zeros((len(X), 1), dtype=np.int64)
-    return Case(X, np.zeros(X.shape[1], dtype=np.int32), weight, y, score, plan)
 
 
 @pytest.mark.parametrize("most", [2**22 - 1, 2**22, 2**23 - 1, 2**23, 2**30 - 1, 2**30])

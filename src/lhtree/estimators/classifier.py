@@ -55,8 +55,10 @@ class TreeClassifier(ClassifierMixin, TreeEstimator):
         return self
 
     def _fit(self, X, y, sample_weight):
+        self._fit_by_the_paper(X, y, sample_weight, Params.read(self))
+
+    def _fit_by_the_paper(self, X, y, sample_weight, params):
         """Grow trees by the rules of the paper."""
-        params = Params.read(self)
         old = self._fitted if params.warm_start and hasattr(self, "forest_") else None
         n_old = 0 if old is None else old.n_estimators
         n_estimators = params.limit_estimators(n_old)

@@ -171,7 +171,7 @@ class LHForestClassifier(TreeClassifier):
                 "criterion, voting, alpha, beta); leave them as they were, or set warm_start=False."
             )
         if not params.shared.is_exact:
-            super()._fit(X, y, sample_weight)
+            self._fit_by_the_paper(X, y, sample_weight, params.shared)
             return
         old = None
         if known is not None:
@@ -188,7 +188,7 @@ class LHForestClassifier(TreeClassifier):
             self._keep_classes(fitted, n_samples)
             if params.shared.oob_score:
                 self._score_classes(fitted, params, n_samples)
-        progress.end()
+            progress.end()
 
     _is_regressor = False
 

@@ -88,14 +88,13 @@ class Params:
     is_forest: bool = False  # draws rows, and may balance the classes in each draw
 
     @classmethod
-    def read(cls, estimator: Any, preset: str | None = None) -> Params:
-        """Read and check the parameters of an estimator; a fit reads them here only.
+    def read(cls, estimator: Any) -> Params:
+        """Read and check the parameters of an estimator; a fit reads them here only."""
+        return cls.check(estimator.get_params(deep=False))
 
-        An estimator without the parameter `preset` may have one all the same.
-        """
-        given = estimator.get_params(deep=False)
-        if preset is not None:
-            given["preset"] = preset
+    @classmethod
+    def check(cls, given: dict[str, Any]) -> Params:
+        """Return parameters as a record, checked."""
         names = {field.name for field in fields(cls)}
         params = cls(**{name: value for name, value in given.items() if name in names})
         params = replace(params, is_forest="bootstrap" in given)

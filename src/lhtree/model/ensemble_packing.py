@@ -209,7 +209,8 @@ def _unpack_nodes(arrays: Arrays, trees: Arrays) -> NDArray[np.bool_]:
         value = value[index]
     is_fitting = n_outputs > 0 and len(value) in (n_leaves, n_leaves * n_outputs)
     _demand(is_fitting, "value does not have one entry per leaf, or per leaf and output")
-    trees["value"] = value.reshape(n_leaves, -1)
+    is_narrow = len(value) == n_leaves and n_leaves > 0
+    trees["value"] = value.reshape(n_leaves, 1 if is_narrow else n_outputs)
     return is_split
 
 

@@ -88,6 +88,7 @@ def fit_classes(
         old.check(estimator, draw, averaging)
     grows = _grow_until_enough if is_auto(shared.n_estimators) else grow
     forest = grows(averaging, params, old, progress)
+    _check_undrawn(averaging, forest, shared.out_of_bag_reader)
     strength, found = _judge(averaging, params, old, forest)
     if old is None:
         forest = averaging.shrink(forest, strength)
@@ -133,6 +134,19 @@ def _place_weights(samples: Samples, *, is_fine: bool) -> Weights:
     room = MOST_WEIGHT_BITS - 1 - int(values.sum()).bit_length()
     shift = max(0, min(UNIT_BITS, room))
     return Weights(values << shift, 1 << shift)
+
+
+def _check_undrawn(averaging: Averaging, forest: Ensemble, reader: str) -> None:
+    """Refuse what needs out-of-bag rows if there happen to be none."""
+    n_rows = len(averaging.y)
+    if not reader:
+        return
+    bits = averaging.draw_out_of_bag(averaging.count_estimators(forest))
+    if not _count_voters(bits, n_rows).any():
+        raise ValueError(
+            f"{reader} needs out-of-bag rows, but every estimator drew all {n_rows} rows; use a "
+            "smaller max_samples."
+        )
 
 
 def _judge(

@@ -6,6 +6,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
 
 from lhtree.data.columns import Columns
 from lhtree.data.warn import warn
@@ -24,7 +25,7 @@ from lhtree.training.averaging import (
     look_at_leaves,
     measure_conformity,
 )
-from lhtree.training.boosting_rows import learn_rows, make_rows, stores_grid
+from lhtree.training.boosting_rows import learn_rows, make_rows
 from lhtree.training.plan import AveragedPlan, Draw
 from lhtree.training.progress import Progress
 from lhtree.training.shrinkage import STRENGTHS
@@ -155,7 +156,7 @@ def prepare(
         None,
         n_codes,
         max_bins=int(params.max_bins),
-        wants_z=plan.n_hyperplanes > 0 and stores_grid(samples.X),
+        wants_z=plan.n_hyperplanes > 0 and issparse(samples.X),
         n_threads=params.n_threads,
     )
     start = targets.scale._replace(base=targets.scale.base[:1])  # the trees read one score
@@ -169,10 +170,9 @@ def grow(
     averaging: Averaging, params: AveragingParams, old: Grown | None, progress: Progress
 ) -> Ensemble:
     """Return the forest of old and new estimators; new leaves are shrunken as old ones were."""
-    n_trees = averaging.plan.n_trees
+    plan, n_trees = averaging.plan, averaging.plan.n_trees
     n_old = 0 if old is None else averaging.count_estimators(old.forest)
-    size = len(averaging.y), len(averaging.columns.n_codes), n_trees
-    t = params.count_estimators(n_old, *size)
+    t = params.count_estimators(n_old, len(averaging.y), plan.max_features, n_trees)
     if old is not None and t == n_old:
         warn(f"n_estimators={t} estimators are grown already; with warm_start=True fit adds none.")
         return old.forest

@@ -24,7 +24,7 @@ from lhtree.estimators.params import (
     is_auto,
 )
 from lhtree.model.ensemble_validation import MOST_AVERAGED
-from lhtree.training.forest_size import choose_n_estimators
+from lhtree.training.forest_size import choose_engine_size
 from lhtree.training.plan import NO_MAX_DEPTH, AveragedPlan, Draw
 from lhtree.training.targets import Weights
 
@@ -60,11 +60,13 @@ class AveragingParams:
             wanted = f"an integer from 1 to {MOST_AVERAGED}, or None for the size of the table"
             check_integer("n_estimators", given["n_estimators"], wanted, low=1, high=MOST_AVERAGED)
             check_integer("n_hyperplanes", given["n_hyperplanes"], "an integer of at least 0", low=0)
-        shared = Params.read(estimator, preset=None if is_of_classes else "accurate")
-        if shared.is_exact:
-            check_bins(given["max_bins"], given["max_categories"] or MOST_CATEGORIES)
-        else:
+        shared = Params.check({"preset": "accurate"} | given)
+        if is_of_classes and not shared.is_exact:
             _refuse_of_engine(estimator, given)
+        else:
+            n_categories = given["max_categories"]
+            is_open = is_of_classes and n_categories is None
+            check_bins(given["max_bins"], MOST_CATEGORIES if is_open else n_categories)
         constraints = {name: given[name] for name in ("monotonic_cst", "interaction_cst")}
         return cls(shared, given["max_bins"], **constraints)
 
@@ -84,10 +86,10 @@ class AveragingParams:
         given = self.shared.max_categories
         return MOST_CATEGORIES if given is None else int(given)
 
-    def count_estimators(self, n_old: int, n_rows: int, n_columns: int, n_trees: int = 1) -> int:
+    def count_estimators(self, n_old: int, n_rows: int, n_drawn: int, n_trees: int) -> int:
         """Return the final number of estimators."""
         wanted = self.shared.limit_estimators(n_old)
-        return wanted or max(n_old, choose_n_estimators(n_rows, n_columns, n_trees))
+        return wanted or max(n_old, choose_engine_size(n_rows, n_drawn, n_trees))
 
     def resolve(
         self,

@@ -142,7 +142,7 @@ class LHForestRegressor(RegressorMixin, TreeEstimator):
             self._keep(fitted, position)
             if params.shared.oob_score:
                 self._score_out_of_bag(fitted.out_of_bag, samples, params, n_samples)
-        progress.end()
+            progress.end()
         return self
 
     @property
