@@ -168,7 +168,8 @@ class LHForestClassifier(TreeClassifier):
         if known is not None and isinstance(known, Ensemble) != params.shared.is_exact:
             raise ValueError(
                 "warm_start=True adds to estimators that grew by other rules (preset, contrast, "
-                "criterion, voting, alpha, beta); leave them as they were, or set warm_start=False."
+                "criterion, voting, alpha, beta); leave them as they were, or set "
+                "warm_start=False."
             )
         if not params.shared.is_exact:
             self._fit_by_the_paper(X, y, sample_weight, params.shared)

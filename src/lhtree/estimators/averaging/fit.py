@@ -26,7 +26,7 @@ from lhtree.training.averaging import (
     measure_conformity,
 )
 from lhtree.training.boosting_rows import learn_rows, make_rows
-from lhtree.training.plan import AveragedPlan, Draw
+from lhtree.training.plan import Draw
 from lhtree.training.progress import Progress
 from lhtree.training.shrinkage import STRENGTHS
 from lhtree.training.targets import Targets, Weights, place_numbers

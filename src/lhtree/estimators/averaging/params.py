@@ -59,7 +59,9 @@ class AveragingParams:
         if not is_of_classes and given["n_estimators"] is not None:
             wanted = f"an integer from 1 to {MOST_AVERAGED}, or None for the size of the table"
             check_integer("n_estimators", given["n_estimators"], wanted, low=1, high=MOST_AVERAGED)
-            check_integer("n_hyperplanes", given["n_hyperplanes"], "an integer of at least 0", low=0)
+            check_integer(
+                "n_hyperplanes", given["n_hyperplanes"], "an integer of at least 0", low=0
+            )
         shared = Params.check({"preset": "accurate"} | given)
         if is_of_classes and not shared.is_exact:
             _refuse_of_engine(estimator, given)
