@@ -5,6 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from lhtree import LHBoostRegressor, LHForestClassifier, LHTClassifier, _core
@@ -40,7 +41,7 @@ Y = np.arange(20) % 3
         ("alpha", 10**400, ValueError, "alpha must be a number of at least 0"),
         ("min_samples_split", 10**400, ValueError, "min_samples_split must be an integer"),
         ("class_weight", {1: 10**400}, ValueError, "class_weight must hold finite numbers"),
-        ("class_weight", {0: 1, 1: 1e100}, ValueError, "class_weight times sample_weight"),
+        ("class_weight", {0: 1, 1: 1e100}, ValueError, " must have positive values below 1e+60"),
     ],
     ids=lambda value: str(value)[:20],
 )
@@ -55,8 +56,9 @@ def test_parameters_of_both(classifier, name, value, error, message):
 @pytest.mark.parametrize(
     ("name", "value", "error", "message"),
     [
-        ("n_estimators", 0, ValueError, "n_estimators must be an integer of at least 1"),
-        ("n_estimators", 2.0, TypeError, "n_estimators must be an integer of at least 1"),
+        ("n_estimators", 0, ValueError, "n_estimators must be an integer from 1 to 1048576, 'a"),
+        ("n_estimators", 2.0, TypeError, "n_estimators must be an integer from 1 to 1048576"),
+        ("n_estimators", 2**20 + 1, ValueError, "1048576, 'auto' or None, got 1048577."),
         ("max_samples", 0.0, ValueError, "max_samples must be a float in (0, 1]"),
         ("max_samples", 1.5, ValueError, "max_samples must be a float in (0, 1]"),
         ("max_samples", 21, ValueError, "at most the number of rows, 20, unless bootstrap=True"),
@@ -69,10 +71,20 @@ def test_parameters_of_both(classifier, name, value, error, message):
         ("voting", "soft", ValueError, "voting must be one of 'membership', 'margin', got 'soft'"),
         ("voting", 3, TypeError, "voting must be one of 'membership', 'margin', got 3"),
         ("n_estimators", "many", TypeError, "'auto' or None, got 'many'."),
-        ("max_estimators", 0, ValueError, "max_estimators must be an integer of at least 1, got"),
+        ("max_estimators", 0, ValueError, "max_estimators must be an integer from 1 to 1048576"),
+        ("max_estimators", 2**20 + 1, ValueError, "from 1 to 1048576, got 1048577."),
+        ("max_bins", 1, ValueError, "max_bins must be an integer from 2 to 255, got 1."),
+        ("max_bins", 256, ValueError, "max_bins must be an integer from 2 to 255, got 256."),
+        ("max_bins", "all", TypeError, "max_bins must be an integer from 2 to 255, got 'all'."),
+        ("max_categories", 256, ValueError, "max_categories must be an integer from 2 to 255"),
+        ("monotonic_cst", [2, 0], ValueError, "monotonic_cst must have 1"),
+        ("monotonic_cst", [1, 0], ValueError, "monotonic_cst"),  # there are three classes
+        ("monotonic_cst", [1], ValueError, "one entry for each of the 2 columns"),
+        ("interaction_cst", "all", ValueError, "interaction_cst must be None, "),
+        ("interaction_cst", [{0, 2}], ValueError, "interaction_cst"),
         ("shrinkage", -1, ValueError, "shrinkage must be a number of at least 0, or 'auto'"),
         ("shrinkage", "much", TypeError, "shrinkage must be a number of at least 0, or 'auto'"),
-        ("calibration", "isotonic", ValueError, "calibration must be one of 'oob', got"),
+        ("calibration", "isotonic", ValueError, "calibration must be one of 'auto', 'oob', "),
         ("oob_score", "yes", TypeError, "oob_score must be True or False"),
         ("warm_start", None, TypeError, "warm_start must be True or False, got None."),
         ("verbose", "loud", TypeError, "verbose must be a number"),
@@ -199,19 +211,40 @@ def test_extreme_units_get_finite_probabilities(standardize, unit):
 
 
 def test_parameters_changed_after_fit_are_checked_again():
-    model = LHForestClassifier(2).fit(X, Y)
+    model = LHForestClassifier(2, preset="paper").fit(X, Y)
     with pytest.raises(ValueError, match="voting must be one of"):
         model.set_params(voting="bogus").predict(X)
-    with pytest.raises(TypeError, match="n_jobs must be a nonzero integer"):
-        model.set_params(voting="margin", n_jobs="a").predict(X)
-    assert len(model.set_params(n_jobs=2**70).predict(X)) == 20
+    for fitted in (model.set_params(voting="margin"), LHForestClassifier(2).fit(X, Y)):
+        with pytest.raises(TypeError, match="n_jobs must be a nonzero integer"):
+            fitted.set_params(n_jobs="a").predict(X)
+        assert len(fitted.set_params(n_jobs=2**70).predict(X)) == 20
 
 
 def test_out_of_bag_scores_say_when_every_row_was_drawn():
-    model = LHForestClassifier(3, bootstrap=True, max_samples=10_000, oob_score=True)
-    with pytest.raises(ValueError, match="every estimator drew all 20 rows; use a smaller"):
-        model.fit(X, Y)
-    assert not hasattr(model, "forest_")
+    model = LHForestClassifier(3, bootstrap=True, max_samples=10_000)
+    readers = {"oob_score": True}, {"calibration": "oob"}, {"n_estimators": "auto"}
+    for preset in ("accurate", "paper"):
+        for reader in readers:
+            own = clone(model).set_params(preset=preset, **reader)
+            with pytest.raises(ValueError, match="every estimator drew all 20 rows; use a smal"):
+                own.fit(X, Y)
+            assert not hasattr(own, "forest_")
+        plain = clone(model).set_params(preset=preset).fit(X, Y)
+        assert not hasattr(plain, "calibration_")
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("max_bins", 64), ("monotonic_cst", [1, 0]), ("interaction_cst", [{0}, {1}])],
+)
+@pytest.mark.parametrize(
+    "rules",
+    [{"preset": "paper"}, {"contrast": "mean"}, {"criterion": "purity"}, {"voting": "margin"},
+     {"alpha": 0.1}, {"beta": 0.1}],
+)  # fmt: skip
+def test_parameters_of_the_exact_engine_need_its_rules(name, value, rules):
+    with pytest.raises(ValueError, match=f"^{name}=.* needs contrast='fisher', .* leave it at"):
+        LHForestClassifier(3, **{name: value}, **rules).fit(X, Y > 0)
 
 
 def test_huge_limits_are_no_limits():

@@ -61,7 +61,12 @@ def test_fractions_count_weighted_rows(blobs):
 
 def test_integer_max_samples_is_a_number_of_rows(blobs):
     X, y = blobs
-    model = LHForestClassifier(3, max_samples=70, random_state=0).fit(X, y)
+    for bootstrap in (False, True):
+        model = LHForestClassifier(3, max_samples=70, bootstrap=bootstrap, random_state=0)
+        model.fit(X, y)
+        assert all(model.forest_.weight[tree.first_node] == 70 for tree in model.trees_)
+        assert {len(rows) for rows in model.estimators_samples_} == {70}
+    model = LHForestClassifier(3, preset="paper", max_samples=70, random_state=0).fit(X, y)
     assert all(tree.n_samples[0] == 70 for tree in model.trees_)
 
 
@@ -93,5 +98,56 @@ def test_balanced_classes_weigh_alike(blobs):
     tree = LHTClassifier(class_weight="balanced").fit(X, y).trees_[0]
     assert_allclose(tree.value[0], 1 / 3)
     assert_allclose(tree.weight_sum[0], 220)
-    model = LHForestClassifier(3, class_weight="balanced_subsample", random_state=0).fit(X, y)
+    kind = {"class_weight": "balanced_subsample", "shrinkage": 0.0, "random_state": 0}
+    model = LHForestClassifier(3, preset="paper", **kind).fit(X, y)
     assert_allclose([tree.value[0] for tree in model.trees_], 1 / 3)
+    # Of all rows, the weights are the same; of some, they are balanced among those.
+    for name, max_samples in (("balanced", None), ("balanced_subsample", 0.4)):
+        kind = {"max_samples": max_samples, "class_weight": name, "random_state": 0}
+        model = LHForestClassifier(9, **kind, max_depth=0, shrinkage=0.0).fit(X, y)
+        assert_allclose([tree.prediction[0, 0] for tree in model.trees_], 1 / 3, atol=2e-5)
+        drawn = model.forest_.weight / (220 << 16)
+        assert_allclose(drawn, 1.0 if max_samples is None else 0.4, rtol=1e-4)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("n_hyperplanes", [0, 3])
+def test_a_weight_is_a_number_of_copies_in_forests(blobs, n_classes, n_hyperplanes):
+    X, y = blobs
+    y = np.minimum(y, n_classes - 1)
+    weight = np.random.default_rng(2).integers(0, 4, 300)
+    kind = {"max_samples": None, "shrinkage": 1.0, "random_state": 0}
+    model = LHForestClassifier(3, **kind, n_hyperplanes=n_hyperplanes)
+    a = clone(model).fit(X, y, weight)
+    b = clone(model).fit(np.repeat(X, weight, axis=0), np.repeat(y, weight))
+    assert_array_equal(a.predict_proba(X), b.predict_proba(X))
+    for name in ("left", "weight", "value", "threshold", "coefficient", "cut"):
+        assert_array_equal(getattr(a.forest_, name), getattr(b.forest_, name), name)
+
+
+@pytest.mark.parametrize("class_weight", [{0: 1, 1: 2}, "balanced", "balanced_subsample"])
+def test_weights_of_classes_and_copies_agree_in_forests(blobs, class_weight):
+    X, y = blobs
+    weight = np.random.default_rng(2).integers(0, 4, 300)
+    kind = {"max_samples": None, "max_depth": 2, "shrinkage": 1.0, "random_state": 0}
+    model = LHForestClassifier(3, **kind, class_weight=class_weight)
+    a = clone(model).fit(X, y, weight)
+    b = clone(model).fit(np.repeat(X, weight, axis=0), np.repeat(y, weight))
+    # Weights are rounded to multiples of 2**-16.
+    assert_allclose(a.predict_proba(X), b.predict_proba(X), atol=1e-4)
+
+
+def test_class_weight_multiplies_sample_weight_in_forests(blobs):
+    X, y = blobs
+    weight = np.random.default_rng(1).uniform(0.5, 2, 300)
+    model = LHForestClassifier(4, max_depth=2, shrinkage=0.0, random_state=0)
+    a = clone(model).set_params(class_weight={1: 2, 2: 5}).fit(X, y, weight)
+    b = clone(model).fit(X, y, weight * np.array([1, 2, 5])[y])
+    assert_array_equal(a.forest_.left, b.forest_.left)
+    assert_allclose(a.forest_.value, b.forest_.value, atol=4)
+    assert_allclose(a.forest_.weight, b.forest_.weight, rtol=1e-4)
+    plain = clone(model).fit(X, y, weight)
+    assert not np.array_equal(a.forest_.value, plain.forest_.value)
+    balanced = clone(model).set_params(class_weight="balanced").fit(X[80:], y[80:])
+    by_hand = clone(model).set_params(class_weight={0: 5.0}).fit(X[80:], y[80:])
+    assert_array_equal(balanced.predict_proba(X), by_hand.predict_proba(X))

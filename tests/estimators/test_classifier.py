@@ -17,8 +17,12 @@ from sklearn.preprocessing import StandardScaler
 
 import reference
 import tables
-from forests import assert_same_model
-from lhtree import LHForestClassifier, LHTClassifier, check_forest
+from forests import assert_same_model, check_trees, list_features
+from lhtree import LHForestClassifier, LHTClassifier
+from lhtree.data.weights import to_units
+
+# Rules of the exact engine, and others.
+RULES = [{}, {"calibration": None}, {"preset": "paper"}, {"voting": "margin"}, {"beta": 0.5}]
 
 # A single tree per class is a forest of one estimator on all rows.
 PARAMS_OF_A_TREE = {
@@ -86,14 +90,14 @@ def test_single_trees_with_weights_are_the_reference(blobs, kind):
 @given(
     tables.integer_tables(),
     st.integers(1, 4),
-    st.sampled_from(["membership", "margin"]),
+    st.sampled_from(RULES),
     st.booleans(),
 )
-def test_probabilities_are_probabilities(table, n_classes, voting, bootstrap):
+def test_probabilities_are_probabilities(table, n_classes, rules, bootstrap):
     X, is_positive = table
     y = (np.arange(len(X)) * 7 + is_positive) % n_classes
-    model = LHForestClassifier(3, voting=voting, bootstrap=bootstrap, random_state=0).fit(X, y)
-    check_forest(model.forest_)
+    model = LHForestClassifier(3, **rules, bootstrap=bootstrap, random_state=0).fit(X, y)
+    check_trees(model.forest_)
     for rows in (X, -2.5 * X, X * 1e300, X * -1e-300):
         proba = model.predict_proba(rows)
         assert proba.min() >= 0
@@ -103,25 +107,32 @@ def test_probabilities_are_probabilities(table, n_classes, voting, bootstrap):
 
 
 @settings(max_examples=60)
-@given(tables.real_tables(), st.sampled_from([1, 3]), tables.weights)
-def test_training_rows_reach_the_leaves_they_grew(table, n_estimators, kind):
+@given(
+    tables.real_tables(),
+    st.sampled_from([1, 3]),
+    tables.weights,
+    st.sampled_from(["accurate", "paper"]),
+)
+def test_training_rows_reach_the_leaves_they_grew(table, n_estimators, kind, preset):
     X, is_positive = table
     weight = tables.make_weight(kind, len(X))
-    model = LHForestClassifier(n_estimators, max_samples=None, random_state=0)
+    model = LHForestClassifier(n_estimators, preset=preset, max_samples=None, random_state=0)
     model.fit(X, is_positive, sample_weight=weight)
     leaf = model.apply(X)
     assert leaf.shape == (len(X), len(model.trees_))
+    units = to_units(weight)[0] if preset == "accurate" else None
     for k, tree in enumerate(model.trees_):
-        count = np.bincount(leaf[:, k], minlength=tree.n_nodes)
-        assert_array_equal(count, np.where(tree.left < 0, tree.n_samples, 0))
+        count = np.bincount(leaf[:, k], units, minlength=tree.n_nodes)
+        grown = model.forest_.weight[tree.nodes] if preset == "accurate" else tree.n_samples
+        assert_array_equal(count, np.where(tree.left < 0, grown, 0))
 
 
 @settings(max_examples=40)
-@given(tables.real_tables(), st.integers(0, 3), st.booleans())
-def test_threads_and_dtype_change_nothing(table, seed, standardize):
+@given(tables.real_tables(), st.integers(0, 3), st.booleans(), st.sampled_from([0.0, 0.5]))
+def test_threads_and_dtype_change_nothing(table, seed, standardize, beta):
     X, is_positive = table
     X32 = np.clip(X, -1e30, 1e30).astype(np.float32)
-    common = {"beta": 0.5, "random_state": seed, "standardize": standardize}
+    common = {"beta": beta, "random_state": seed, "standardize": standardize}
     one = LHForestClassifier(5, n_jobs=1, **common).fit(X32, is_positive)
     two = LHForestClassifier(5, n_jobs=2, **common).fit(X32.astype(float), is_positive)
     assert_same_model(one, two)
@@ -132,11 +143,13 @@ def test_threads_change_nothing_on_many_rows():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(3000, 20))
     y = rng.integers(0, 3, 3000) + (X[:, 0] > 0)
-    models = [LHForestClassifier(4, n_jobs=n, random_state=1).fit(X, y) for n in (1, 2, 5)]
-    for other in models[1:]:
-        assert_same_model(models[0], other)
-        assert_array_equal(models[0].predict_proba(X), other.predict_proba(X))
-        assert_array_equal(models[0].apply(X), other.apply(X))
+    for preset in ("accurate", "paper"):
+        kind = {"preset": preset, "bootstrap": True, "oob_score": False, "random_state": 1}
+        models = [LHForestClassifier(4, n_jobs=n, **kind).fit(X, y) for n in (1, 2, 7)]
+        for other in models[1:]:
+            assert_same_model(models[0], other)
+            assert_array_equal(models[0].predict_proba(X), other.predict_proba(X))
+            assert_array_equal(models[0].apply(X), other.apply(X))
 
 
 def test_units_of_the_columns_do_not_matter(blobs):
@@ -160,10 +173,13 @@ def test_an_offset_of_1e8_changes_nothing():
 
 
 def test_warm_start_draws_with_the_seed_of_the_first_fit(blobs):
-    model = LHForestClassifier(2, warm_start=True, random_state=np.random.RandomState(3))
-    plain = LHForestClassifier(4, random_state=np.random.RandomState(3)).fit(*blobs)
-    model.fit(*blobs).set_params(n_estimators=4).fit(*blobs)
-    assert_array_equal(model.forest_.n_samples, plain.forest_.n_samples)
+    for preset, name in (("accurate", "weight"), ("paper", "n_samples")):
+        kind = {"preset": preset, "shrinkage": 0.0}
+        rng = np.random.RandomState(3)
+        model = LHForestClassifier(2, **kind, warm_start=True, random_state=rng)
+        plain = LHForestClassifier(4, **kind, random_state=np.random.RandomState(3)).fit(*blobs)
+        model.fit(*blobs).set_params(n_estimators=4).fit(*blobs)
+        assert_array_equal(getattr(model.forest_, name), getattr(plain.forest_, name))
 
 
 def test_warm_start_keeps_old_estimators_and_adds_new_ones(blobs):
@@ -180,7 +196,7 @@ def test_warm_start_keeps_old_estimators_and_adds_new_ones(blobs):
     assert_array_equal(
         model.forest_.left[n_old:], whole.forest_.left[whole.forest_.tree_start[9] :]
     )
-    check_forest(model.forest_)
+    check_trees(model.forest_)
     model.set_params(oob_score=False)
     with pytest.warns(UserWarning, match="are grown already"):
         model.fit(X, y)
@@ -224,9 +240,9 @@ def test_max_features_draws_columns(blobs):
     assert all(len(columns) == 2 for columns in terms)
     assert len({tuple(columns) for columns in terms}) > 3
     model = LHForestClassifier(5, max_features_per_tree="sqrt", random_state=0).fit(X, y)
-    for tree in model.trees_:
-        columns = np.concatenate([tree.terms(node)[0] for node in range(tree.n_nodes)])
-        assert len(np.unique(columns)) <= 2
+    drawn = list_features(model.trees_)
+    assert {len(columns) for columns in drawn} <= {1, 2}
+    assert len({tuple(sorted(columns)) for columns in drawn}) > 3
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import reference
 import tables
+from forests import check_trees
 from growing import assert_same_tree, compare_with_reference, grow, grow_reference, read_tree
-from lhtree import LHForestClassifier, LHTClassifier, check_forest
+from lhtree import LHForestClassifier, LHTClassifier
 from preconditions import Precondition
 
 MODELS = [
@@ -157,7 +158,7 @@ def test_classifiers_take_missing_values(model, blobs):
     X[:5] = np.nan  # rows with nothing
     X = np.hstack([X, np.full((len(X), 1), np.nan)])
     model.fit(X, y)
-    check_forest(model.forest_)
+    check_trees(model.forest_)
     proba = model.predict_proba(X)
     assert np.isfinite(proba).all()
     assert_allclose(proba.sum(axis=1), 1)

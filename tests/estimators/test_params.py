@@ -6,6 +6,7 @@ from dataclasses import FrozenInstanceError, fields
 import pytest
 
 from lhtree import LHForestClassifier, LHTClassifier
+from lhtree.estimators.averaging.params import AveragingParams
 from lhtree.estimators.params import (
     RENAMED,
     Params,
@@ -51,11 +52,14 @@ def test_forests_have_parameters_that_single_trees_lack():
     assert {"n_estimators", "max_samples", "bootstrap", "voting"} <= set(FOREST_ONLY)
 
 
+ONCE = dict.fromkeys(LHForestClassifier().get_params(), 1)
+
+
 class CountingReads(LHForestClassifier):
     """Count how often each parameter is read."""
 
     def __getattribute__(self, name):
-        if name in Params.__dataclass_fields__:
+        if name in ONCE:
             self.__dict__.setdefault("_n_reads", Counter()).update([name])
         return super().__getattribute__(name)
 
@@ -66,12 +70,10 @@ class CountingReads(LHForestClassifier):
         return dict(self._n_reads)
 
 
-ONCE = dict.fromkeys(LHForestClassifier().get_params(), 1)
-
-
 def test_params_read_each_parameter_once_and_check_it():
     model = CountingReads(7, beta=0.5, random_state=3)
-    assert model.count_reads(Params.read) == ONCE
+    for read in (Params.read, AveragingParams.read):
+        assert model.count_reads(read) == ONCE
     assert Params.read(model) == Params.read(LHForestClassifier(7, beta=0.5, random_state=3))
     with pytest.raises(ValueError, match="beta must be a number from 0 to 1, got 2"):
         Params.read(model.set_params(beta=2))
@@ -83,8 +85,10 @@ def test_params_read_each_parameter_once_and_check_it():
         CountingReads(3, random_state=0),
         CountingReads("auto", max_estimators=20, random_state=0),
         CountingReads(20, calibration="oob", class_weight="balanced_subsample", verbose=1),
+        CountingReads(20, calibration="oob", contrast="standardized", max_samples=0.5),
+        CountingReads(2, preset="paper", random_state=0),
     ],
-    ids=["plain", "auto", "calibrated"],
+    ids=["plain", "auto", "calibrated", "other contrast", "paper"],
 )
 def test_a_fit_reads_each_parameter_once(model, blobs):
     assert model.count_reads(lambda model: model.fit(*blobs)) == ONCE

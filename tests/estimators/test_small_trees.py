@@ -14,8 +14,10 @@ from sklearn.tree import DecisionTreeClassifier
 
 import reference
 import tables
+from forests import check_trees
 from growing import assert_same_tree, grow, grow_reference
-from lhtree import LHForestClassifier, LHTClassifier, _core, check_forest
+from lhtree import LHForestClassifier, LHTClassifier, _core
+from lhtree.model.ensemble import Ensemble
 from preconditions import Precondition
 
 # Contrasts other than "mean" round: their hyperplanes are compared elsewhere.
@@ -138,6 +140,7 @@ MODELS = [
     LHTClassifier(),
     LHTClassifier(contrast="standardized", criterion="gini"),
     LHForestClassifier(n_estimators=4, random_state=0),
+    LHForestClassifier(n_estimators=4, contrast="standardized", random_state=0),
 ]
 
 
@@ -146,10 +149,12 @@ MODELS = [
 def test_no_leaf_is_smaller_than_allowed(model, least):
     X, y = load_breast_cancer(return_X_y=True)
     model = clone(model).set_params(min_samples_leaf=least).fit(X, y)
-    check_forest(model.forest_)
+    check_trees(model.forest_)
     n_least = 7 if least == 7 else np.ceil(0.05 * len(X))
-    n_leaf = model.forest_.n_samples[model.forest_.left < 0]
-    assert n_leaf.min() >= n_least
+    forest = model.forest_
+    n_rows = forest.weight if isinstance(forest, Ensemble) else forest.n_samples
+    n_leaf = n_rows[forest.left < 0]
+    assert n_least <= n_leaf.min() < 3 * n_least
     assert model.score(X, y) > 0.9
 
 
@@ -161,6 +166,23 @@ def test_rows_of_weight_count_in_leaves_like_copies():
     light = model.fit(X, y, weight).predict_proba(X)
     heavy = model.fit(np.repeat(X, weight, axis=0), np.repeat(y, weight)).predict_proba(X)
     assert_allclose(light, heavy, atol=1e-12)
+    model = LHForestClassifier(3, max_samples=None, min_samples_leaf=9, random_state=0)
+    model.set_params(max_leaf_nodes=4, ccp_alpha=0.01)
+    light = model.fit(X, y, weight).predict_proba(X)
+    heavy = model.fit(np.repeat(X, weight, axis=0), np.repeat(y, weight)).predict_proba(X)
+    assert_array_equal(light, heavy)
+
+
+def test_pruning_forests_cuts_what_gains_least():
+    X, y = load_breast_cancer(return_X_y=True)
+    n_leaves = []
+    for ccp_alpha in (0.0, 0.003, 0.01, 0.1, 1.0):
+        model = LHForestClassifier(4, ccp_alpha=ccp_alpha, random_state=0).fit(X, y)
+        n_leaves.append(model.get_n_leaves())
+        if ccp_alpha < 1:
+            assert model.score(X, y) > 0.9
+    assert n_leaves == sorted(n_leaves, reverse=True)
+    assert n_leaves[0] > n_leaves[1] > n_leaves[2] > n_leaves[-1] == 4
 
 
 @pytest.mark.parametrize("model", MODELS)
@@ -170,7 +192,7 @@ def test_trees_have_at_most_the_leaves_allowed(model):
     full = [tree.n_leaves for tree in model.fit(X, y).trees_]
     for most in (2, 3, 5, 10**30):
         model.set_params(max_leaf_nodes=most).fit(X, y)
-        check_forest(model.forest_)
+        check_trees(model.forest_)
         assert [tree.n_leaves for tree in model.trees_] == [min(n, most) for n in full]
 
 

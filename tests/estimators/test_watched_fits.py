@@ -13,7 +13,7 @@ from sklearn.base import is_regressor
 from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.metrics import get_scorer, make_scorer, mean_pinball_loss, roc_auc_score
 
-from lhtree import LHBoostRegressor, LHForestClassifier, load, save
+from lhtree import LHBoostRegressor, LHForestClassifier, LHForestRegressor, load, save
 from lhtree.data.frames import take_rows
 from lhtree.estimators.boosting import scoring, watch
 from lhtree.estimators.boosting.coverage import move_scores
@@ -308,7 +308,15 @@ class Failing(Recorder):
         return False
 
 
-@pytest.mark.parametrize("model", [make("numbers"), LHForestClassifier(2)])
+@pytest.mark.parametrize(
+    "model",
+    [
+        make("numbers"),
+        LHForestClassifier(2),
+        LHForestClassifier(2, preset="paper"),
+        LHForestRegressor(2),
+    ],
+)
 def test_a_callback_that_fails_at_the_end_leaves_the_model_as_it_was(model):
     pytest.importorskip("sklearn.callback", reason="scikit-learn 1.9 has callbacks")
     X, y = make_rows("numbers" if is_regressor(model) else "two classes")

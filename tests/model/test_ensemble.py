@@ -216,12 +216,20 @@ def test_columns_that_no_fit_makes_are_refused(name, value, words, ensemble):
         ({"weight": np.ones(3)}, "the array 'weight' has the wrong type"),
         ({"value": np.ones(3, dtype=np.int32)}, "the array 'value' has the wrong type"),
         ({"value": np.ones((3, 1), dtype=np.int32)}, "value must have one row per leaf"),
-        ({"base": np.zeros(2, dtype=np.int64)}, "value does not have one column per output"),
+        ({"base": np.zeros(5, dtype=np.int64)}, "its estimators do not have one tree per output"),
+        ({"n_averaged": 0}, "n_averaged is not an integer from 1 to 1048576"),
+        ({"n_averaged": 2**20 + 1}, "n_averaged is not an integer from 1 to 1048576"),
+        ({"n_averaged": 5}, "n_averaged is neither 1 nor the number of estimators"),
     ],
 )
 def test_parts_that_do_not_fit_are_refused(changes, words, ensemble):
     with pytest.raises(ValueError, match=words):
         replace(ensemble, **changes)
+
+
+def test_leaves_of_several_values_have_one_for_each_output(classifier):
+    with pytest.raises(ValueError, match="value does not have one column per output"):
+        replace(classifier[0].forest_, base=np.zeros(2, dtype=np.int64))
 
 
 def test_codes_that_no_column_has_go_one_way(ensemble):
@@ -243,9 +251,9 @@ PACKED = [
     ("n_nodes", lambda a: a + 1, "does not have .* bits|a node has no parent"),
     ("is_split", lambda a: a[:-1], "does not have .* bits"),
     ("is_split", lambda a: ~a, "a node has no parent, or a child is absent"),
-    ("value", lambda a: a[1:], "value does not have one entry per leaf and output"),
-    ("base", lambda a: a[:0], "value does not have one entry per leaf and output"),
-    ("base", lambda a: np.zeros(2, np.int8), "value does not have one entry per leaf and output"),
+    ("value", lambda a: a[1:], "value does not have one entry per leaf"),
+    ("base", lambda a: a[:0], "value does not have one entry per leaf"),
+    ("base", lambda a: np.zeros(5, np.int8), "its estimators do not have one tree per output"),
     ("value", lambda a: a.astype(np.int64) + 2**40, "has values beyond int32"),
     ("value", lambda a: a.astype(np.float64), "is not a list of int32"),
     ("value", lambda a: a[:, np.newaxis], "is not a list of int32"),

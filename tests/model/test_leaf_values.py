@@ -11,7 +11,7 @@ from lhtree.training.shrinkage import shrink
 MODELS = [
     LHTClassifier(max_depth=2),  # leaves with lines
     LHTClassifier(criterion="gini", standardize=False),
-    LHForestClassifier(3, random_state=0, shrinkage=5.0),
+    LHForestClassifier(3, contrast="standardized", random_state=0, shrinkage=5.0),
 ]
 
 

@@ -11,6 +11,7 @@ from sklearn.datasets import load_wine
 import tables
 from growing import grow
 from lhtree import LHForestClassifier, LHTClassifier
+from lhtree.model import ensemble_packing
 from lhtree.model.packing import narrow, pack, unpack
 
 
@@ -35,8 +36,10 @@ def test_packed_trees_are_restored_bit_for_bit(table, params, kind):
     [
         LHTClassifier(max_depth=2),  # leaves with lines
         LHTClassifier(standardize=False),
-        LHForestClassifier(n_estimators=5, random_state=0),
-        LHForestClassifier(n_estimators=5, random_state=0, shrinkage=3.0, bootstrap=True),
+        LHForestClassifier(n_estimators=5, preset="paper", random_state=0),
+        LHForestClassifier(
+            n_estimators=5, contrast="mean", random_state=0, shrinkage=3.0, bootstrap=True
+        ),
     ],
 )
 def test_pickled_models_predict_the_same(model):
@@ -50,9 +53,24 @@ def test_pickled_models_predict_the_same(model):
 def test_pickles_are_small():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(3000, 20)), rng.integers(0, 2, 3000)
-    model = LHForestClassifier(n_estimators=5, random_state=0).fit(X, y)
+    model = LHForestClassifier(n_estimators=5, contrast="standardized", random_state=0).fit(X, y)
     n_bytes = sum(array.nbytes for array in vars(model.forest_).values())
     assert len(pickle.dumps(model)) < 0.67 * n_bytes
+
+
+def test_pickles_of_exact_forests_are_smaller_than_their_arrays():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(3000, 20)), rng.integers(0, 2, 3000)
+    model = LHForestClassifier(n_estimators=5, shrinkage=0.0, random_state=0).fit(X, y)
+    forest = model.forest_
+    n_bytes = sum(array.nbytes for array in vars(forest).values() if hasattr(array, "nbytes"))
+    packed = pickle.dumps(model)
+    assert len(packed) < 0.5 * n_bytes
+    # Whole leaves are repeated values: bits, instead of four bytes each.
+    assert len(np.unique(forest.value)) < 20
+    values = ensemble_packing.pack(forest)
+    assert values["ensemble.value_index"].nbytes == len(forest.value)
+    assert_array_equal(pickle.loads(packed).predict_proba(X), model.predict_proba(X))
 
 
 def test_numbers_that_need_their_width_keep_it():

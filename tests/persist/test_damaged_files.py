@@ -20,8 +20,9 @@ def path(tmp_path):
 
 @pytest.fixture
 def saved(path, blobs):
-    """Return the path of a file with a model in it."""
-    model = LHForestClassifier(3, random_state=0, max_depth=3).fit(*blobs)
+    """Return the path of a file with a forest of floating point numbers in it."""
+    model = LHForestClassifier(3, contrast="standardized", random_state=0, max_depth=3)
+    model.fit(*blobs)
     save(model, path)
     return path
 

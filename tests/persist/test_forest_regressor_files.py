@@ -108,8 +108,8 @@ def set_array(name, make):
     [
         (set_fitted("n_averaged", 0), "n_averaged is not an integer from 1 up"),
         (set_fitted("n_averaged", 2**21), "n_averaged is not an integer"),
-        (set_fitted("n_averaged", 7), "n_averaged is neither 1 nor the number of trees"),
-        (set_fitted("n_averaged", 1), "n_averaged is not the number of its trees"),
+        (set_fitted("n_averaged", 7), "n_averaged is neither 1 nor the number of estimators"),
+        (set_fitted("n_averaged", 1), "n_averaged is not the number of its estimators"),
         (lambda fitted, arrays: fitted.pop("n_averaged"), "'n_averaged' is missing"),
         (set_fitted("shrinkage_", -1.0), "shrinkage_ is not a finite number"),
         (set_fitted("_draw", [200, 300, False]), "draws more rows than there are"),
