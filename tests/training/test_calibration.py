@@ -48,8 +48,9 @@ def test_calibration_of_random_labels_keeps_the_predictions():
 def test_calibration_keeps_predictions_and_lowers_the_log_loss(table, request):
     X, y = request.getfixturevalue(table)
     train, test = np.arange(len(y)) % 3 != 0, np.arange(len(y)) % 3 == 0
-    plain = LHForestClassifier(60, random_state=0).fit(X[train], y[train])
-    model = LHForestClassifier(60, calibration="oob", random_state=0).fit(X[train], y[train])
+    kind = {"contrast": "standardized", "random_state": 0}
+    plain = LHForestClassifier(60, **kind).fit(X[train], y[train])
+    model = LHForestClassifier(60, **kind, calibration="oob").fit(X[train], y[train])
     offset, exponent = model.calibration_
     assert not hasattr(plain, "calibration_")
     assert offset == 0.5 / 60

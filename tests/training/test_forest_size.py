@@ -5,8 +5,8 @@ import pytest
 from numpy.testing import assert_array_equal
 from sklearn.base import clone
 
-from forests import assert_same_model
-from lhtree import LHForestClassifier, check_forest
+from forests import assert_same_model, check_trees
+from lhtree import LHForestClassifier
 from lhtree.training import forest_size
 
 
@@ -19,6 +19,8 @@ def test_the_size_of_the_table_decides_the_number_of_estimators(three_classes):
     assert model.n_estimators_ == 100
     assert len(model.trees_) == 300
     assert_same_model(model, LHForestClassifier(100, random_state=0).fit(*three_classes))
+    model = LHForestClassifier(preset="paper", random_state=0).fit(*three_classes)
+    assert model.n_estimators_ == 100
 
 
 def test_van_der_corput_fills_the_interval_wherever_it_ends():
@@ -48,9 +50,10 @@ def test_two_batches_without_improvement_are_enough(scores, enough):
 
 
 @pytest.mark.filterwarnings("ignore:.*drawn by every estimator:UserWarning")
-def test_estimators_are_added_until_the_out_of_bag_score_stays(three_classes):
+@pytest.mark.parametrize("beta", [0.0, 0.5])
+def test_estimators_are_added_until_the_out_of_bag_score_stays(three_classes, beta):
     X, y = three_classes
-    model = LHForestClassifier("auto", beta=0.5, oob_score=True, random_state=0).fit(X, y)
+    model = LHForestClassifier("auto", beta=beta, oob_score=True, random_state=0).fit(X, y)
     n = model.n_estimators_
     assert 60 <= n < 500
     assert n % 20 == 0
@@ -58,7 +61,7 @@ def test_estimators_are_added_until_the_out_of_bag_score_stays(three_classes):
     scores = []
     for t in range(20, n + 1, 20):
         part = LHForestClassifier(
-            "auto", max_estimators=t, beta=0.5, shrinkage=0, oob_score=True, random_state=0
+            "auto", max_estimators=t, beta=beta, shrinkage=0, oob_score=True, random_state=0
         ).fit(X, y)
         assert part.n_estimators_ == t
         scores.append(part.oob_score_)
@@ -69,16 +72,17 @@ def test_estimators_are_added_until_the_out_of_bag_score_stays(three_classes):
     assert_same_model(model, two)
 
 
-def test_a_warm_start_by_score_adds_to_the_estimators_there(three_classes):
+@pytest.mark.parametrize("preset", ["accurate", "paper"])
+def test_a_warm_start_by_score_adds_to_the_estimators_there(three_classes, preset):
     X, y = three_classes
-    model = LHForestClassifier("auto", max_estimators=30, warm_start=True, random_state=0)
-    model.fit(X, y)
+    model = LHForestClassifier("auto", max_estimators=30, preset=preset, warm_start=True)
+    model.set_params(random_state=0).fit(X, y)
     assert model.n_estimators_ == 30
     old = model.forest_
     model.set_params(max_estimators=70).fit(X, y)
     assert 50 <= model.n_estimators_ <= 70
     assert_array_equal(model.forest_.value[: len(old.value)], old.value)
-    check_forest(model.forest_)
+    check_trees(model.forest_)
     with pytest.raises(ValueError, match="max_estimators=10 must be at least"):
         model.set_params(max_estimators=10).fit(X, y)
 

@@ -15,7 +15,8 @@ from lhtree.training import out_of_bag
 
 def test_out_of_bag_votes_come_from_estimators_that_did_not_draw_a_row(blobs):
     X, y = blobs
-    model = LHForestClassifier(40, oob_score=True, random_state=5).fit(X, y)
+    kind = {"contrast": "standardized", "random_state": 5}
+    model = LHForestClassifier(40, **kind, oob_score=True).fit(X, y)
     seed = np.random.RandomState(5).randint(2**31 - 1)
     is_out = np.ones((40, 300), dtype=bool)
     for i in range(40):
@@ -81,7 +82,7 @@ def test_a_new_fit_forgets_old_out_of_bag_votes(blobs):
 @pytest.mark.parametrize(("most_rows", "step"), [(None, 1), (400, 1), (134, 3), (58, 7)])
 def test_a_sample_of_the_rows_is_evenly_spread(blobs, most_rows, step):
     X, y = np.tile(blobs[0], (2, 1))[:400], np.tile(blobs[1], 2)[:400]
-    model = LHForestClassifier(5, random_state=0).fit(X, y)
+    model = LHForestClassifier(5, preset="paper", random_state=0).fit(X, y)
     is_out = np.ones((5, 400), dtype=bool)
     for i in range(5):
         is_out[i, reference.draw_rows(model._seed, i, 400, 320, False)[0]] = False
@@ -100,7 +101,8 @@ def test_estimators_are_grown_although_no_row_of_the_sample_is_out_of_bag(monkey
     monkeypatch.setattr(out_of_bag, "MOST_ROWS", 2)
     X = np.arange(60.0).reshape(-1, 1)
     y = X[:, 0] > 30
-    model = LHForestClassifier("auto", max_estimators=1, max_samples=59, random_state=1).fit(X, y)
+    model = LHForestClassifier("auto", max_estimators=1, max_samples=59, random_state=1)
+    model.set_params(preset="paper").fit(X, y)
     rows = take_rows(make_out_of_bag(model, X, y), 1, most_rows=2)
     assert rows.has_voters
     assert not rows.count_voters().any()

@@ -11,6 +11,10 @@ from lhtree import LHForestClassifier, check_forest
 from lhtree.training import local, shrinkage
 
 
+# Trees of floating point numbers.
+OLD = {"contrast": "standardized", "random_state": 0}
+
+
 def shrink_plainly(tree, strength):
     """Return the values of one tree, node by node from the root."""
     value = tree.value.copy()
@@ -25,8 +29,8 @@ def shrink_plainly(tree, strength):
 @pytest.mark.parametrize("strength", [1.0, 30.0])
 def test_values_move_towards_those_above(three_classes, strength):
     X, y = three_classes
-    plain = LHForestClassifier(4, shrinkage=0, random_state=0).fit(X, y)
-    model = LHForestClassifier(4, shrinkage=strength, random_state=0).fit(X, y)
+    plain = LHForestClassifier(4, shrinkage=0, **OLD).fit(X, y)
+    model = LHForestClassifier(4, shrinkage=strength, **OLD).fit(X, y)
     assert model.shrinkage_ == strength
     check_forest(model.forest_)
     for before, after in zip(plain.trees_, model.trees_, strict=True):
@@ -40,7 +44,7 @@ def test_values_move_towards_those_above(three_classes, strength):
 
 def compute_out_of_bag_error(strength, X, y, n_estimators):
     """Return squared errors of out-of-bag votes, row by row."""
-    model = LHForestClassifier(n_estimators, shrinkage=strength, oob_score=True, random_state=0)
+    model = LHForestClassifier(n_estimators, **OLD, shrinkage=strength, oob_score=True)
     return np.square(model.fit(X, y).oob_decision_function_ - np.eye(2)[y]).sum(axis=1)
 
 
@@ -49,7 +53,7 @@ def compute_out_of_bag_error(strength, X, y, n_estimators):
 def test_votes_under_several_strengths_are_those_of_shrunk_forests(noisy_labels, voting, kind):
     X, y = noisy_labels
     X = kind(np.round(X))  # leaves of equal rows have values between 0 and 1
-    model = LHForestClassifier(4, max_depth=4, voting=voting, random_state=0).fit(X, y)
+    model = LHForestClassifier(4, **OLD, max_depth=4, voting=voting).fit(X, y)
     how = {"n_classes": 2, "by_margin": voting == "margin", "n_trees_per_estimator": 1}
     bits = take_rows(make_out_of_bag(model, X, y), 4).bits
     found = model.forest_.vote_shrunk(X, (0.0, 1.0, 30.0), out_of_bag=bits, **how)
@@ -65,7 +69,7 @@ def test_votes_under_several_strengths_do_not_depend_on_chunks_of_rows(
 ):
     X, y = noisy_labels
     X = kind(X)
-    model = LHForestClassifier(10, random_state=0).fit(X, y)
+    model = LHForestClassifier(10, **OLD).fit(X, y)
     rows = take_rows(make_out_of_bag(model, X, y), 10)
 
     def vote_shrunk():
@@ -83,7 +87,7 @@ def test_votes_under_several_strengths_do_not_depend_on_chunks_of_rows(
 @pytest.mark.filterwarnings("ignore:.*drawn by every estimator:UserWarning")
 def test_out_of_bag_votes_choose_the_shrinkage(noisy_labels):
     X, y = noisy_labels
-    model = LHForestClassifier(40, random_state=0).fit(X, y)
+    model = LHForestClassifier(40, **OLD).fit(X, y)
     is_out = np.ones((40, len(y)), dtype=bool)
     for i in range(40):
         is_out[i, reference.draw_rows(model._seed, i, 600, 480, False)[0]] = False
