@@ -5,8 +5,8 @@ from dataclasses import fields
 import numpy as np
 import pytest
 
-import lhtree
 from lhtree import check_forest
+from old_engine import fit_old_forest
 
 da = pytest.importorskip("dask.array")
 distributed = pytest.importorskip("distributed")
@@ -83,7 +83,7 @@ def test_trees_are_those_of_a_local_fit_bit_for_bit_where_sums_are_exact(
 ):
     X, y = make_integers()
     parameters = {"random_state": 1, "standardize": False, **parameters}
-    local = lhtree.LHForestClassifier(**parameters).fit(X, y)
+    local = fit_old_forest(parameters, X, y)
     model = ld.LHForestClassifier(row_limit=ROW_LIMIT, **parameters)
     model.fit(spread(X, chunks), spread(y, chunks))
     check_forest(model.forest_)
@@ -100,7 +100,7 @@ def test_bins_that_hold_many_rows_are_divided_until_the_cut_is_exact(
     X = rng.integers(-90, 91, (600, 4)).astype(float) ** 3  # few bins hold nearly all rows
     y = X[:, 0] + X[:, 1] + 1e5 * rng.normal(size=600) > 0
     parameters = {"random_state": 1, "standardize": False, **DEFAULT}
-    local = lhtree.LHForestClassifier(**parameters).fit(X, y)
+    local = fit_old_forest(parameters, X, y)
     monkeypatch.setattr(cuts, "FEWEST_LISTED", n_listed)
     monkeypatch.setattr(cuts, "FEWEST_BINS", 4)
     monkeypatch.setattr(cuts, "N_NUMBERS", 0)
@@ -119,7 +119,7 @@ def test_integer_weights_give_the_trees_of_a_local_fit(client, bootstrap):
     X, y = make_integers()
     weight = np.random.default_rng(2).integers(0, 4, len(X)).astype(float)
     parameters = {"random_state": 1, "standardize": False, "bootstrap": bootstrap, **DEFAULT}
-    local = lhtree.LHForestClassifier(**parameters).fit(X, y, weight)
+    local = fit_old_forest(parameters, X, y, weight)
     model = ld.LHForestClassifier(row_limit=ROW_LIMIT, **parameters)
     model.fit(spread(X, 150), spread(y, 150), spread(weight, 150))
     assert list_differences(local.forest_, model.forest_) == []
@@ -131,7 +131,7 @@ def test_classes_of_weight_zero_are_absent(client, class_weight):
     y = np.where(np.arange(len(y)) % 7 == 0, "ab", y)  # between the others
     weight = (y != "ab") * np.random.default_rng(2).integers(0, 4, len(X))
     parameters = {**DEFAULT, "random_state": 1, "standardize": False, "class_weight": class_weight}
-    local = lhtree.LHForestClassifier(**parameters).fit(X, y, weight)
+    local = fit_old_forest(parameters, X, y, weight)
     model = ld.LHForestClassifier(row_limit=ROW_LIMIT, **parameters)
     model.fit(spread(X, 150), spread(y, 150), spread(weight, 150))
     assert "ab" not in model.classes_
@@ -147,7 +147,7 @@ def test_rounding_changes_no_prediction(client, parameters, class_weight):
     y = (X[:, 0] + X[:, 3] + rng.normal(size=500) > 0).astype(int) + (X[:, 5] > 1.5)
     weight = rng.random(500)
     parameters = {"random_state": 1, "class_weight": class_weight, **parameters}
-    local = lhtree.LHForestClassifier(**parameters).fit(X, y, weight)
+    local = fit_old_forest(parameters, X, y, weight)
     model = ld.LHForestClassifier(row_limit=ROW_LIMIT, **parameters)
     model.fit(spread(X, 130), spread(y, 130), spread(weight, 130))
     check_forest(model.forest_)

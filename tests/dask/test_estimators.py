@@ -14,6 +14,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 import lhtree
+from old_engine import fit_old_forest
 
 pd = pytest.importorskip("pandas")
 da = pytest.importorskip("dask.array")
@@ -56,7 +57,7 @@ def spread(*arrays, size=60):
 def fitted(client, table):
     """Fit a forest on the cluster and one locally."""
     model = ld.LHForestClassifier(row_limit=50, **PARAMETERS).fit(*spread(*table))
-    return model, lhtree.LHForestClassifier(**PARAMETERS).fit(*table)
+    return model, fit_old_forest(PARAMETERS, *table)
 
 
 def test_defaults_are_those_of_the_local_classifiers():
@@ -85,7 +86,7 @@ def test_dataframes_give_the_model_and_the_predictions_of_arrays(client, fitted,
     frame = dd.from_pandas(pd.DataFrame(X, columns=names), npartitions=3)
     label = dd.from_pandas(pd.Series(y), npartitions=3)
     model = ld.LHForestClassifier(row_limit=50, **PARAMETERS).fit(frame, label)
-    local = lhtree.LHForestClassifier(**PARAMETERS).fit(pd.DataFrame(X, columns=names), y)
+    local = fit_old_forest(PARAMETERS, pd.DataFrame(X, columns=names), y)
     np.testing.assert_array_equal(model.forest_.threshold, local.forest_.threshold)
     assert list(model.feature_names_in_) == names
     assert model.to_local().column_names_ == local.column_names_
@@ -121,7 +122,7 @@ def test_a_table_that_does_not_fit_in_memory_stays_lazy(client, table, monkeypat
     monkeypatch.setattr("lhtree.dask.cluster.HELD_FRACTION", 0.0)
     monkeypatch.setattr(distributed.Client, "persist", refuse)
     model = ld.LHForestClassifier(row_limit=50, **PARAMETERS).fit(*spread(*table, size=120))
-    local = lhtree.LHForestClassifier(**PARAMETERS).fit(*table)
+    local = fit_old_forest(PARAMETERS, *table)
     np.testing.assert_array_equal(model.forest_.threshold, local.forest_.threshold)
 
 
@@ -204,7 +205,7 @@ def test_auto_adds_the_estimators_of_a_local_fit(client, table):
         "standardize": False,
     }  # fmt: skip
     X, y = table[0][:120], table[1][:120]
-    local = lhtree.LHForestClassifier(**parameters).fit(X, y)
+    local = fit_old_forest(parameters, X, y)
     model = ld.LHForestClassifier(**parameters).fit(*spread(X, y))
     assert model.n_estimators_ == local.n_estimators_ > 20
     assert model.shrinkage_ == local.shrinkage_
@@ -214,7 +215,7 @@ def test_auto_adds_the_estimators_of_a_local_fit(client, table):
 def test_small_trees_are_grown_where_their_rows_fit_on_one_worker(client, table):
     parameters = {**PARAMETERS, "max_depth": None, "min_samples_leaf": 5, "max_leaf_nodes": 6}
     model = ld.LHForestClassifier(**parameters).fit(*spread(*table))
-    local = lhtree.LHForestClassifier(**parameters).fit(*table)
+    local = fit_old_forest(parameters, *table)
     np.testing.assert_array_equal(model.forest_.threshold, local.forest_.threshold)
 
 
@@ -258,7 +259,7 @@ def test_a_fit_that_is_stopped_leaves_nothing_on_the_cluster(client, table, monk
 @pytest.mark.filterwarnings("ignore")
 def test_a_worker_that_dies_changes_no_bit(table, monkeypatch):
     X, y = table
-    local = lhtree.LHForestClassifier(**PARAMETERS).fit(X, y)
+    local = fit_old_forest(PARAMETERS, X, y)
     with (
         distributed.LocalCluster(
             n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0"
@@ -288,7 +289,7 @@ def test_a_worker_that_dies_changes_no_bit(table, monkeypatch):
 @pytest.mark.filterwarnings("ignore")
 def test_partitions_that_one_worker_holds_give_the_same_model(table):
     X, y = table
-    local = lhtree.LHForestClassifier(**PARAMETERS).fit(X, y)
+    local = fit_old_forest(PARAMETERS, X, y)
     with distributed.Client(
         n_workers=2, threads_per_worker=1, processes=False, dashboard_address=":0"
     ) as client:

@@ -17,6 +17,7 @@ import lhtree.export.writing_sql
 from exports import DATABASES, compile_c, query_sqlite
 from lhtree import LHForestClassifier, LHTClassifier
 from lhtree.export import to_c, to_onnx, to_sql
+from lhtree.model.link import is_exact
 
 NASTY = ["a'b", 'c"d', "e\n*/ ??/ \\", 'ü %s {x} "; DROP TABLE t; --']
 
@@ -25,11 +26,12 @@ MODELS = {
     "lines": LHTClassifier(min_samples_split=40, beta=0.3),
     "raw": LHTClassifier(standardize=False, beta=0.7),
     "leaf only": LHTClassifier(max_depth=0),
-    "forest": LHForestClassifier(4, random_state=0),
+    "forest": LHForestClassifier(4, calibration=None, random_state=0),
     "paper": LHForestClassifier(5, preset="paper", beta=0.8, random_state=1),
     "margin": LHForestClassifier(3, preset="paper", voting="margin", random_state=2),
     "few columns": LHForestClassifier(3, preset="paper", max_features=2, max_depth=4),
-    "axis splits": LHForestClassifier(3, n_hyperplanes=0, random_state=0),
+    "axis splits": LHForestClassifier(3, n_hyperplanes=0, calibration=None, random_state=0),
+    "gini": LHForestClassifier(3, contrast="standardized", criterion="gini", random_state=0),
     "calibrated": LHForestClassifier(9, max_samples=0.5, calibration="oob", random_state=0),
 }
 
@@ -201,7 +203,7 @@ def test_c_gives_the_same_bits(name, n_classes, tmp_path):
     program = compile_c(to_c(model), tmp_path)
     label, probability = predict_c(program, X, n_classes)
     assert_array_equal(model.classes_[label], model.predict(X))
-    if name == "calibrated":  # NumPy has its own pow
+    if hasattr(model, "calibration_"):  # NumPy has its own pow
         assert_allclose(probability, model.predict_proba(X), rtol=1e-14)
     else:
         assert probability.tobytes() == model.predict_proba(X).tobytes()
@@ -257,15 +259,20 @@ def test_c_files_have_their_prefix_and_their_limit(tmp_path, monkeypatch):
 
 def assert_sql(query, model, X, table="rows"):
     names, rows = query(to_sql(model, table), table, model.column_names_, X)
-    m = len(model.column_names_)
+    m, scores = len(model.column_names_), []
     labels = model.classes_.tolist()
-    assert names[1:] == [*model.column_names_, "label", *(f"probability_{k}" for k in labels)]
+    if is_exact(model):
+        scores = ["score"] if len(labels) < 3 else [f"score_{k}" for k in labels]
+    probabilities = [f"probability_{k}" for k in labels]
+    assert names[1:] == [*model.column_names_, "label", *probabilities, *scores]
     assert [row[0] for row in rows] == list(range(1, len(X) + 1))
     kept = np.array([row[1 : m + 1] for row in rows], dtype=float)
     assert_array_equal(kept, X)
     assert_array_equal(np.array([row[m + 1] for row in rows]), model.predict(X))
-    probability = np.array([row[m + 2 :] for row in rows], dtype=float)
-    assert_allclose(probability, model.predict_proba(X), atol=1e-12)
+    found = np.array([row[m + 2 :] for row in rows], dtype=float)
+    assert_allclose(found[:, : len(labels)], model.predict_proba(X), atol=1e-12)
+    if scores:
+        assert_array_equal(found[:, len(labels) :], model.forest_.score(X))
 
 
 @pytest.mark.parametrize("n_classes", [1, 2, 3])
@@ -297,14 +304,14 @@ def make_frame():
 def test_sql_compares_categories(database):
     frame, y = make_frame()
     model = LHForestClassifier(2, max_categories=3, random_state=0).fit(frame, y)
-    assert len(model.column_names_) == 5
+    assert len(model.column_names_) == 3
     new = frame.head(40).copy()
     new.loc[3, "color"] = "unheard of"
     rows = new.to_numpy()
     kinds = {"size": "REAL", "color": "TEXT", "weight": "REAL"}
     _, found = DATABASES[database](to_sql(model, "t"), "t", kinds, rows)
     assert [row[4] for row in found] == model.predict(new).tolist()
-    assert_allclose([row[5:] for row in found], model.predict_proba(new), atol=1e-12)
+    assert_allclose([row[5:8] for row in found], model.predict_proba(new), atol=1e-12)
 
 
 def test_onnx_and_c_take_encoded_categories(tmp_path):
@@ -317,7 +324,7 @@ def test_onnx_and_c_take_encoded_categories(tmp_path):
     program = compile_c(to_c(model), tmp_path)
     assert program.lhtree_column_name(1).decode() == model.column_names_[1]
     _, probability = predict_c(program, rows, 3)
-    assert probability.tobytes() == model.predict_proba(frame).tobytes()
+    assert_allclose(probability, model.predict_proba(frame), rtol=1e-14)
 
 
 @pytest.mark.parametrize("database", DATABASES)

@@ -244,7 +244,7 @@ def _list_quantiles(plain: PlainBoosted) -> Iterator[str]:
 
 
 def _write_label(plain: PlainBoosted, labels: Sequence[object]) -> str:
-    if plain.link.name == CERTAIN:
+    if len(labels) == 1:
         return quote_label(labels[0])
     if plain.link.is_mirrored:
         limit = "0.5e0" if plain.link.name == VOTES else "0e0"

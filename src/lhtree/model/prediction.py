@@ -165,9 +165,9 @@ def normalize_scores(score: Floats, offset: float = 0.0, exponent: float = 1.0) 
     ndarray of shape (n_rows, n_classes)
         Rows sum to one.
     """
-    if (offset, exponent) != NOT_CALIBRATED:
+    if offset != 0.0:
         score = score + offset
-        # Relative to the largest, so that no power overflows.
+    if exponent != 1.0:  # relative to the largest, so that no power overflows
         score = (score / score.max(axis=1, keepdims=True)) ** exponent
     probability: Floats = score / score.sum(axis=1, keepdims=True)
     return probability
