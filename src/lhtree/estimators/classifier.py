@@ -58,7 +58,7 @@ class TreeClassifier(ClassifierMixin, TreeEstimator):
         self._fit_by_the_paper(X, y, sample_weight, Params.read(self))
 
     def _fit_by_the_paper(self, X, y, sample_weight, params):
-        """Grow trees by the rules of the paper."""
+        """Grow trees by the rules of the paper; return the rows of positive weight."""
         old = self._fitted if params.warm_start and hasattr(self, "forest_") else None
         n_old = 0 if old is None else old.n_estimators
         n_estimators = params.limit_estimators(n_old)
@@ -80,6 +80,7 @@ class TreeClassifier(ClassifierMixin, TreeEstimator):
             if params.oob_score:
                 self._score_out_of_bag(backend, out_of_bag, params, len(y))
             progress.end()
+        return backend.table
 
     @property
     def _fitted(self):

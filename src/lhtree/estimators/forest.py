@@ -172,7 +172,8 @@ class LHForestClassifier(TreeClassifier):
                 "warm_start=False."
             )
         if not params.shared.is_exact:
-            self._fit_by_the_paper(X, y, sample_weight, params.shared)
+            table = self._fit_by_the_paper(X, y, sample_weight, params.shared)
+            self._keep_position(table.number)
             return
         old = None
         if known is not None:
@@ -186,14 +187,14 @@ class LHForestClassifier(TreeClassifier):
             check_classification_targets(given.y)
             n_samples, samples = len(given.y), keep_positive(given)
             fitted = fit_classes(self, samples, params, old, progress)
-            self._keep_classes(fitted, n_samples)
+            self._keep_classes(fitted)
             if params.shared.oob_score:
                 self._score_classes(fitted, params, n_samples)
             progress.end()
 
     _is_regressor = False
 
-    def _keep_classes(self, fitted, n_samples):
+    def _keep_classes(self, fitted):
         """Set the attributes of a fit and remove stale ones."""
         grown = fitted.grown
         self.classes_, self.n_classes_ = fitted.classes, len(fitted.classes)
@@ -201,11 +202,15 @@ class LHForestClassifier(TreeClassifier):
         self._seed, self._draw = grown.seed, grown.draw
         for name in ("calibration_", "oob_score_", "oob_decision_function_", "_standardized"):
             self.__dict__.pop(name, None)
-        self.__dict__.pop("_position", None)
         if fitted.calibration is not None:
             self.calibration_ = fitted.calibration
-        if len(fitted.samples.y) < n_samples:  # of the rows that count, among those of X
-            self._position = fitted.samples.number
+        self._keep_position(fitted.samples.number)
+
+    def _keep_position(self, position):
+        """Keep where the rows of positive weight are in X, if others are there, too."""
+        self.__dict__.pop("_position", None)
+        if position is not None:
+            self._position = position
 
     def _score_classes(self, fitted, params, n_samples):
         """Set the attributes of `oob_score`."""

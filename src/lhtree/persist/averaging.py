@@ -23,6 +23,8 @@ from lhtree.persist.family import Check, Family, Part
 from lhtree.persist.forests import (
     CALIBRATION,
     DECISION_FUNCTION,
+    POSITION,
+    check_position,
     decode_draw,
     decode_score,
     decode_strength,
@@ -41,27 +43,13 @@ def _decode_prediction(array: NDArray[Any]) -> NDArray[Any]:
     return array
 
 
-def _decode_position(array: NDArray[Any]) -> NDArray[Any]:
-    if array.dtype != np.int64 or array.ndim != 1:
-        raise NotPlainError("is not a list of int64")
-    if not np.all(np.diff(array, prepend=-1) > 0):
-        raise NotPlainError("is not ascending from 0 up")
-    return array
-
-
 SHARED = (
     *OF_COLUMNS,
     Attribute("_seed", int, decode_integer(0)),
     Attribute("_draw", list, decode_draw),
     Attribute("shrinkage_", values.encode, decode_strength),
     Attribute("oob_score_", encode_score, decode_score, is_always_there=False),
-    Attribute(
-        "_position",
-        lambda position: np.ascontiguousarray(position, dtype=np.int64),
-        _decode_position,
-        is_always_there=False,
-        is_array=True,
-    ),
+    POSITION,
 )
 OF_NUMBERS = (
     *SHARED,
@@ -114,15 +102,14 @@ def _unpack_errors(arrays: Arrays) -> Conformity | None:
 
 
 def _check_forest(state: dict[str, Any], n_outputs: int) -> Iterator[Check]:
-    forest, position, draw = state["forest_"], state.get("_position"), state["_draw"]
+    forest = state["forest_"]
     yield from check_codes(state)
     yield len(forest) > 0, "it has no trees"
     yield forest.n_outputs == n_outputs, f"its trees do not have {n_outputs} scores"
     yield forest.value.shape[1] == 1, "its leaves have several values"
     is_whole = forest.n_averaged == len(forest) // forest.n_turns
     yield is_whole, "its n_averaged is not the number of its estimators"
-    is_whole = position is None or len(position) == draw.n_rows
-    yield is_whole, "its _position does not have one entry for each row"
+    yield check_position(state)
 
 
 def _check_numbers(state: dict[str, Any]) -> Iterator[Check]:

@@ -80,6 +80,14 @@ def _decode_matrix(array: NDArray[Any]) -> NDArray[Any]:
     return array
 
 
+def _decode_position(array: NDArray[Any]) -> NDArray[Any]:
+    if array.dtype != np.int64 or array.ndim != 1:
+        raise NotPlainError("is not a list of int64")
+    if not np.all(np.diff(array, prepend=-1) > 0):
+        raise NotPlainError("is not ascending from 0 up")
+    return array
+
+
 CALIBRATION = Attribute(
     "calibration_", values.encode_array, _decode_calibration, is_always_there=False
 )
@@ -87,6 +95,13 @@ DECISION_FUNCTION = Attribute(
     "oob_decision_function_",
     np.ascontiguousarray,
     _decode_matrix,
+    is_always_there=False,
+    is_array=True,
+)
+POSITION = Attribute(
+    "_position",
+    lambda position: np.ascontiguousarray(position, dtype=np.int64),
+    _decode_position,
     is_always_there=False,
     is_array=True,
 )
@@ -101,7 +116,15 @@ ATTRIBUTES = (
     CALIBRATION,
     Attribute("oob_score_", encode_score, decode_score, is_always_there=False),
     DECISION_FUNCTION,
+    POSITION,
 )
+
+
+def check_position(state: dict[str, Any]) -> Check:
+    """Demand the positions of as many rows as estimators draw from."""
+    position = state.get("_position")
+    is_whole = position is None or len(position) == state["_draw"].n_rows
+    return is_whole, "its _position does not have one entry for each row"
 
 
 def _pack(forest: Forest) -> Arrays:
@@ -134,6 +157,7 @@ def _list_checks(state: dict[str, Any]) -> Iterator[Check]:
     votes = state.get("oob_decision_function_")
     is_wide = votes is None or votes.shape[1] == n_classes
     yield is_wide, "its oob_decision_function_ has another number of columns"
+    yield check_position(state)
 
 
 FORESTS = Family(
