@@ -45,6 +45,8 @@ def make_models():
         models = [LHTClassifier().fit(X, names), forest.fit(X, y), paper.fit(X, y > 0)]
         X[:, 4], X[::5, 1] = np.round(X[:, 4]), np.nan
         models.append(mixed.fit(X, y > 0))
+        old = clone(mixed).set_params(contrast="standardized", oob_score=True)
+        models.append(old.fit(X, y, np.arange(60) % 5))
     for boosted in (LHBoostClassifier(random_state=0), LHBoostRegressor(early_stopping=True)):
         boosted.set_params(n_estimators=3, max_leaf_nodes=5, random_state=0, n_hyperplanes=3)
         models.append(boosted.set_params(categorical_features=[4]).fit(X, y > 0))

@@ -67,8 +67,7 @@ def test_a_saved_forest_is_the_same(name, n_classes, is_weighted, path):
     save(model, path)
     copy = load(path)
     assert_same(copy, model, X)
-    if name != "paper":
-        assert_array_equal(copy.estimators_samples_[-1], model.estimators_samples_[-1])
+    assert_array_equal(copy.estimators_samples_[-1], model.estimators_samples_[-1])
     again = path.with_name("again.safetensors")
     save(copy, again)
     assert again.read_bytes() == path.read_bytes()
@@ -87,6 +86,16 @@ def test_calibration_shrinkage_and_number_of_estimators_survive(n_estimators, pa
     assert copy.n_estimators_ == model.n_estimators_
     assert_array_equal(copy.calibration_, model.calibration_)
     assert copy.shrinkage_ == model.shrinkage_
+
+
+def test_a_forest_fitted_again_by_other_rules_is_saved(path):
+    frame, y = make_classes(3)
+    model, weight = clone(MODELS["scored"]), np.arange(200) % 4
+    for rules in ({}, {"preset": "paper"}, {"preset": "accurate"}):
+        for weight_of_fit in (weight, None):
+            model.set_params(**rules).fit(frame, y, weight_of_fit)
+            save(model, path)
+            assert_same(load(path), model, frame)
 
 
 def test_a_loaded_forest_goes_on(path):

@@ -10,7 +10,6 @@ from forests import make_out_of_bag, take_rows
 from lhtree import LHForestClassifier, check_forest
 from lhtree.training import local, shrinkage
 
-
 # Trees of floating point numbers.
 OLD = {"contrast": "standardized", "random_state": 0}
 
