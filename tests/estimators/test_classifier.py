@@ -11,6 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.datasets import load_iris, load_wine
 from sklearn.ensemble import RandomForestClassifier
+from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -413,3 +414,21 @@ def test_small_fits_take_milliseconds():
     for _ in range(20):
         LHTClassifier().fit(X, y)
     assert time.perf_counter() - start < 2  # a hang or a thread per node would show
+
+
+@pytest.mark.parametrize(
+    "model", [LHForestClassifier(4, random_state=0), LHForestClassifier(3, preset="paper")]
+)
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_a_forest_is_a_sequence_of_its_estimators(model, n_classes):
+    X, y = load_wine(return_X_y=True)
+    model = clone(model)
+    assert model
+    with pytest.raises(NotFittedError):
+        len(model)
+    model.fit(X[y < n_classes], y[y < n_classes])
+    assert len(model) == model.n_estimators_ == len(list(model))
+    last = model[-1] if n_classes == 2 else model[-1][-1]
+    assert last.number == model.trees_[-1].number
+    with pytest.raises(IndexError):
+        model[len(model)]

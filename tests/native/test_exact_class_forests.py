@@ -138,8 +138,8 @@ def test_large_tables_of_classes_do_not_depend_on_threads_or_how_they_are_stored
 def test_halves_of_shares_go_up():
     X, y = [[1.0], [1.0]], [0, 1]
     for weight, share in (([2**17 - 1, 1], 1), ([2**17, 1], 0), ([1, 2**17 - 1], ONE)):
-        weight = np.array(weight, dtype=np.int64)
-        _, found = check(make_class_case(X, y, weight))
+        own = np.array(weight, dtype=np.int64)
+        _, found = check(make_class_case(X, y, own))
         assert_array_equal(found["value"], [[share]] * 3)
 
 

@@ -9,10 +9,11 @@ from textwrap import indent
 PARAMETERS = {
     "n_estimators": """int, "auto" or None
     Number of estimators (t in the paper); each has one tree per class. None: the size of
-    the table decides: 100 while rows times columns times trees per estimator stay below
-    1.5 million, beyond that 150 million divided by that product, but at least 15. "auto":
-    `fit` adds estimators, 20 at a time, until two batches in a row raise the out-of-bag
-    accuracy by less than 0.001; `beta` then follows van der Corput's sequence.""",
+    the table decides: 100 while rows times columns that a node draws times trees per estimator
+    stay below 1.5 million, beyond that 150 million divided by that product, but at least 30
+    (by the paper's rules all columns count, and there are at least 15). "auto": `fit` adds
+    estimators, 20 at a time, until two batches in a row raise the out-of-bag accuracy by less
+    than 0.001; `beta` then follows van der Corput's sequence.""",
     "max_estimators": """int
     Largest number of estimators with n_estimators="auto".""",
     "preset": """{"accurate", "paper"}
@@ -20,7 +21,9 @@ PARAMETERS = {
     max_features of twice the square root of the number of columns (at most 128),
     axis_splits=True, n_hyperplanes=3, shrinkage chosen by out-of-bag votes. "paper":
     contrast="mean", criterion="purity", max_features=1.0, axis_splits=False,
-    n_hyperplanes=1, shrinkage=0.""",
+    n_hyperplanes=1, shrinkage=0. Trees with contrast="fisher", criterion="gini",
+    voting="membership", alpha=0 and beta=0 grow in exact integer arithmetic; all others, by
+    the paper's rules, as in version 0.1.""",
     "contrast": """{"mean", "standardized", "fisher"}
     How the weights of a split are computed. "mean": the difference of the class
     means, SD, as in the paper. "standardized": SD divided by the variance in the
@@ -36,7 +39,9 @@ PARAMETERS = {
     "n_hyperplanes": """int or "auto"
     Number of hyperplanes to try in each node: the first over all columns that it draws,
     the second and third over one half of them each, then quarters, and so on. The
-    candidate with the lowest Gini impurity splits the node.""",
+    candidate with the lowest Gini impurity splits the node. In exact integer arithmetic, every
+    other estimator tries hyperplanes (all with ``axis_splits=False``), and each term of one but
+    the first costs a quarter of what a split gains by chance.""",
     "alpha": """float
     A feature takes part in a split only if its variance in the node is above `alpha`
     (α in the paper), in the units of the trees (see `standardize`).""",
@@ -92,27 +97,32 @@ PARAMETERS = {
     without standardising, columns with large numbers dominate.""",
     "categorical_features": """"from_dtype", array-like of bool, int or str, or None
     Columns that hold categories: a mask, positions or names; "from_dtype" takes the
-    columns of categories and text of a frame, None takes none. Each category becomes an
-    indicator, 0 or 1. With ``contrast="mean"`` indicators are not standardised: their
+    columns of categories and text of a frame, None takes none. In exact integer arithmetic (see
+    `preset`), a split divides the categories of one column into two groups; a missing category
+    is one more, and one that is unknown at prediction counts as missing. By the paper's rules
+    each category becomes an indicator, 0 or 1. With ``contrast="mean"`` indicators are not standardised: their
     contrast is the fraction of the category among the positive rows minus that among the
     negative rows. A category that is missing, or unknown at prediction, sets no indicator
     to 1.""",
     "max_categories": """int or None
-    Maximum number of indicators of a column: if it has more categories, the rarest
-    share one. None for no limit.""",
+    Largest number of categories of a column: if it has more, the rarest count as one. None for
+    no limit by the paper's rules, otherwise for 255, which is the most.""",
     "class_weight": """dict or "balanced"
     Factor on the weight of each class; "balanced" gives all classes the same
     total weight.""",
-    "calibration": """{"oob"} or None
+    "calibration": """{"auto", "oob"} or None
     Whether to calibrate probabilities. "oob" makes the probability of a class
-    proportional to (score + offset) ** exponent; the offset is half a vote, the exponent
-    minimises the log-loss of the out-of-bag votes. Labels do not change.""",
+    proportional to (vote + offset) ** exponent; the offset is half a vote, the exponent
+    minimises the log-loss of out-of-bag votes, in exact integer arithmetic (see `preset`) of at
+    most 5,000 rows. "auto" does so there, unless every estimator draws all rows. Labels do not
+    change.""",
     "oob_score": """bool or callable
     Whether to score the forest on out-of-bag rows; a callable
     ``metric(y_true, y_pred)`` replaces the accuracy.""",
     "warm_start": """bool
-    Whether the next `fit` keeps the estimators already grown and adds to them. New
-    estimators take the beta schedule of the new `n_estimators` at their index.""",
+    Whether the next `fit` keeps the estimators already grown and adds to them, on the same
+    rows. By the paper's rules, new estimators take the beta schedule of the new `n_estimators`
+    at their index.""",
     "n_jobs": """int
     Number of threads. None uses all cores available to the process, but only one inside
     a joblib or Dask worker; -1 uses all cores. It never changes the result.""",
@@ -209,8 +219,8 @@ BOOSTING_PARAMETERS = {
 AVERAGING_PARAMETERS = {
     "n_estimators": """int or None
     Number of estimators, of one tree each. None: the size of the table decides: 100 while
-    rows times columns stay below 1.5 million, beyond that 150 million divided by that
-    product, but at least 15.""",
+    rows times columns that a node draws stay below 1.5 million, beyond that 150 million divided
+    by that product, but at least 30.""",
     "axis_splits": """bool
     Whether to try each column that a node draws (see `max_features`) as a split of its
     own, as random forests do.""",
@@ -306,7 +316,7 @@ ATTRIBUTES = """classes_ : ndarray of shape (n_classes,)
 n_classes_ : int
     Number of classes.
 forest_ : lhtree.Forest
-    The trees as flat arrays.
+    The trees as flat arrays; in exact integer arithmetic lhtree.model.ensemble.Ensemble.
 feature_importances_ : ndarray of shape (n_features,)
     How strongly the splits rely on each feature.
 n_features_in_ : int

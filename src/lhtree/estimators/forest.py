@@ -10,6 +10,7 @@ from lhtree.data.warn import warn
 from lhtree.estimators.averaging.classes import fit_classes
 from lhtree.estimators.averaging.fit import Grown
 from lhtree.estimators.averaging.params import AveragingParams
+from lhtree.estimators.averaging.sequence import EstimatorSequence
 from lhtree.estimators.base import restored_on_error
 from lhtree.estimators.classifier import TreeClassifier
 from lhtree.estimators.docstrings import BOOSTING_PARAMETERS, PARAMETERS, describe
@@ -39,16 +40,18 @@ OWN_TEXTS |= {name: BOOSTING_PARAMETERS[name] for name in ENGINE_PARAMETERS}
 
 
 @describe(**OWN_TEXTS)
-class LHForestClassifier(TreeClassifier):
+class LHForestClassifier(EstimatorSequence, TreeClassifier):
     """LH Forest: estimators of one oblique tree per class, on random rows.
 
     Estimators differ in the rows that they see and in the columns that their splits draw.
     Each node takes the best of several candidate splits in closed form; the vote for a
-    class is the mean membership over its trees. ``preset="paper"`` gives the forest of the
-    paper, whose estimators differ in their rows and in how many features their splits keep.
+    class is the mean over its trees of the share of the class in the leaf that a row reaches.
+    All sums are exact integers: the model does not depend on the number of threads.
+    ``preset="paper"`` gives the forest of the paper, whose estimators differ in their rows and
+    in how many features their splits keep.
 
-    Values may be missing (NaN), as in :class:`LHTClassifier`; they count as the mean of
-    the node in the correlations of ``contrast="fisher"``, too.
+    Values may be missing (NaN): a split by a single column sends them to the better side, or
+    divides them from all others; in a hyperplane they count as the mean of the node.
 
     Parameters
     ----------
@@ -57,15 +60,17 @@ class LHForestClassifier(TreeClassifier):
     Attributes
     ----------
     {attributes}
-    trees_ : list of lhtree.Tree
+    trees_ : list of lhtree.model.ensemble.BoostedTree
         Trees ordered by estimator, then class; with two classes, each estimator has one
-        tree, for the second class.
+        tree, for the second class. By the paper's rules they are of the type lhtree.Tree.
     n_estimators_ : int
         Number of estimators grown.
     shrinkage_ : float
         Strength of shrinkage used.
     calibration_ : ndarray of shape (2,)
-        Offset and exponent of the probabilities; only with `calibration`.
+        Offset and exponent of the probabilities, if they are calibrated.
+    estimators_samples_ : list of ndarray
+        Positions of the training rows that each estimator drew.
     oob_score_ : float
         Score on out-of-bag rows; only with `oob_score`.
     oob_decision_function_ : ndarray of shape (n_samples, n_classes)

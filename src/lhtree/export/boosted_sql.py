@@ -248,9 +248,8 @@ def _write_label(plain: PlainBoosted, labels: Sequence[object]) -> str:
         return quote_label(labels[0])
     if plain.link.is_mirrored:
         limit = "0.5e0" if plain.link.name == VOTES else "0e0"
-        return (
-            f"CASE WHEN s0 > {limit} THEN {quote_label(labels[1])} ELSE {quote_label(labels[0])} END"
-        )
+        first, second = map(quote_label, labels)
+        return f"CASE WHEN s0 > {limit} THEN {second} ELSE {first} END"
     cases = []
     for k in range(len(labels) - 1):
         others = " AND ".join(f"s{k} >= s{i}" for i in range(k + 1, len(labels)))

@@ -44,10 +44,10 @@ class Ensemble:
     The integer score of a row is ``base * n_averaged + sum of the leaves' values``, its raw
     score ``(integer score / n_averaged + origin) * 2**-power``: boosted trees add up, those of
     a forest are averaged. A tree adds to all scores; where leaves have a single value and there
-    are several scores, the trees take turns: tree i adds to score i modulo their number. Splits of each kind have arrays of their own, in the order of the
-    nodes: by a column of numbers (``x < threshold`` goes left), by a column of categories (codes
-    whose bit is set go left), by a hyperplane (``sum(coefficient * z) < cut`` goes left, z on the
-    grids of the columns).
+    are several scores, the trees take turns: tree i adds to score i modulo their number. Splits
+    of each kind have arrays of their own, in the order of the nodes: by a column of numbers
+    (``x < threshold`` goes left), by a column of categories (codes whose bit is set go left), by
+    a hyperplane (``sum(coefficient * z) < cut`` goes left, z on the grids of the columns).
 
     Parameters
     ----------
@@ -160,7 +160,7 @@ class Ensemble:
     @property
     def n_turns(self) -> int:
         """After how many trees the next one adds to the same score again."""
-        return self.n_outputs // self.value.shape[1]
+        return self.n_outputs // int(self.value.shape[1])
 
     def sum_values(
         self, X: Any, out_of_bag: NDArray[np.uint64] | None = None, *, n_threads: int = 1

@@ -134,9 +134,7 @@ def _get_family(model: TreeEstimator) -> Family:
 def _choose_family(kind: type[TreeEstimator], *, is_exact: bool) -> Family:
     """Return the family of a class; forests of classes have one for each kind of trees."""
     families = [family for family in FAMILIES if kind in family.classes]
-    return next(
-        (family for family in families if bool(family.scalars) == is_exact), families[-1]
-    )
+    return next((family for family in families if bool(family.scalars) == is_exact), families[-1])
 
 
 def _take(attribute: Attribute, part: dict[str, Any]) -> Any:

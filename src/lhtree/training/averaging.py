@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -126,7 +126,8 @@ class Averaging:
         n_outputs = len(self.scale.base)
         positive = np.arange(n_outputs) + (self.plan.n_classes == 2)
         is_positive = self.y[position] == positive[:, np.newaxis]
-        return np.ldexp(is_positive.astype(np.float64), self.scale.power)
+        truth: Floats = np.ldexp(is_positive.astype(np.float64), self.scale.power)
+        return truth
 
 
 class OutOfBagSums(NamedTuple):

@@ -12,6 +12,7 @@ from lhtree.data.warn import warn
 from lhtree.estimators.averaging.fit import Grown, fit_averaged
 from lhtree.estimators.averaging.levels import check_coverage, read_levels
 from lhtree.estimators.averaging.params import AveragingParams
+from lhtree.estimators.averaging.sequence import EstimatorSequence
 from lhtree.estimators.base import TreeEstimator, restored_on_error, with_callbacks
 from lhtree.estimators.docstrings import describe_averaging
 from lhtree.estimators.params import count_threads
@@ -23,7 +24,7 @@ LEAVES_AT_ONCE = 2**22  # of a row in a tree
 
 
 @describe_averaging()
-class LHForestRegressor(RegressorMixin, TreeEstimator):
+class LHForestRegressor(EstimatorSequence, RegressorMixin, TreeEstimator):
     """LH Forest for numbers: the mean of many trees on random rows.
 
     Each tree is grown from random rows until its leaves hold a single target. A node takes the
