@@ -31,6 +31,8 @@ def expected_failures(estimator):
         LHForestClassifier(),
         LHForestClassifier(max_samples=1.0),
         LHForestClassifier(preset="paper", voting="margin", max_samples=1.0, beta=0.8),
+        LHForestClassifier(contrast="standardized", max_samples=1.0),
+        LHForestClassifier(20, bootstrap=True, class_weight="balanced_subsample"),
         LHTClassifier(contrast="fisher", criterion="gini"),
         LHForestRegressor(20),
         LHForestRegressor(20, max_samples=1.0, max_depth=4),

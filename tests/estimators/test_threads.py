@@ -22,12 +22,12 @@ from lhtree import LHForestClassifier, LHTClassifier, check_forest
 from lhtree.estimators.params import count_threads
 
 
-@pytest.fixture(scope="module")
-def long_fit():
+@pytest.fixture(scope="module", params=["paper", "accurate"])
+def long_fit(request):
     """Rows and a model whose fit takes many seconds."""
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(20_000, 100))
-    return LHForestClassifier(200, preset="paper", random_state=0), X, rng.integers(0, 3, len(X))
+    X, preset = rng.normal(size=(20_000, 100)), request.param
+    return LHForestClassifier(200, preset=preset, random_state=0), X, rng.integers(0, 3, len(X))
 
 
 def test_models_fit_and_predict_from_several_threads_at_once(blobs):
@@ -72,11 +72,10 @@ def test_other_python_threads_run_during_a_fit(long_fit):
     assert n_ticks > elapsed / 0.005 / 10  # with the lock held there would be next to none
 
 
-@pytest.mark.parametrize("preset", ["accurate", "paper"])
 @pytest.mark.parametrize("n_jobs", [1, 2])
-def test_ctrl_c_ends_a_fit_at_once_and_leaves_the_model_alone(long_fit, n_jobs, preset):
+def test_ctrl_c_ends_a_fit_at_once_and_leaves_the_model_alone(long_fit, n_jobs):
     model, X, y = long_fit
-    model = clone(model).set_params(n_jobs=n_jobs, preset=preset)
+    model = clone(model).set_params(n_jobs=n_jobs)
     sent = []
 
     def interrupt():

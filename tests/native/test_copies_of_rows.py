@@ -47,7 +47,7 @@ def test_copies_of_rows_grow_the_tree_of_their_weights(contrast, is_holed, dtype
     weight = rng.integers(5, 16, len(y))
     model = LHForestClassifier(
         1, contrast=contrast, criterion=criterion, max_features=4, standardize=False, max_depth=5,
-        max_samples=1.0, shrinkage=0, random_state=0,
+        max_samples=1.0, shrinkage=0, voting="margin", random_state=0,
     )  # fmt: skip
     few = model.fit(X, y, weight).forest_
     for most in (1, 2):  # without weights, and with small ones
