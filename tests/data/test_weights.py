@@ -137,6 +137,20 @@ def test_weights_of_classes_and_copies_agree_in_forests(blobs, class_weight):
     assert_allclose(a.predict_proba(X), b.predict_proba(X), atol=1e-4)
 
 
+@pytest.mark.parametrize("heaviest", [10**4, 10**7])
+def test_estimators_balance_classes_beside_a_heavy_row(heaviest):
+    X = np.arange(1000.0)[:, np.newaxis]
+    y, weight = (X[:, 0] >= 900).astype(int), np.ones(1000)
+    weight[0] = heaviest  # a bootstrap sample may have it many times
+    kind = {"class_weight": "balanced_subsample", "bootstrap": True, "max_samples": 100}
+    model = LHForestClassifier(5, **kind, shrinkage=0.0, random_state=0).fit(X, y, weight)
+    shares = [
+        tree.fraction[tree.left < 0] @ tree.prediction[tree.left < 0, 0] for tree in model.trees_
+    ]
+    assert_allclose(shares, 0.5, atol=1e-3)
+    assert model.score(X, y) > 0.95
+
+
 def test_class_weight_multiplies_sample_weight_in_forests(blobs):
     X, y = blobs
     weight = np.random.default_rng(1).uniform(0.5, 2, 300)

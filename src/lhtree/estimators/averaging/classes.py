@@ -28,6 +28,7 @@ from lhtree.model.votes import average_votes, complete_votes
 from lhtree.training import calibration, forest_size
 from lhtree.training.averaging import Averaging, Judged
 from lhtree.training.local import take_bits, unpack_bits
+from lhtree.training.plan import Draw
 from lhtree.training.progress import Progress
 from lhtree.training.shrinkage import STRENGTHS
 from lhtree.training.targets import Weights, place_shares
@@ -80,7 +81,7 @@ def fit_classes(
     shared, n_classes = params.shared, len(classes)
     draw = shared.resolve_draw(len(samples.y))
     seed = shared.draw_seed() if old is None else old.seed
-    weights = _place_weights(samples, is_fine=shared.balance)
+    weights = _place_weights(samples, draw, is_fine=shared.balance)
     targets = place_shares(samples.y, n_classes)
     averaging = prepare(estimator, samples, params, draw, seed, weights, targets, n_classes)
     check_single_output(averaging.plan.monotonic_cst, len(targets.scale.base))
@@ -125,13 +126,17 @@ def _check_classes(classes: NDArray[Any], known: NDArray[Any]) -> None:
         )
 
 
-def _place_weights(samples: Samples, *, is_fine: bool) -> Weights:
-    """Return weights as integers; in finer steps if each estimator balances them."""
+def _place_weights(samples: Samples, draw: Draw, *, is_fine: bool) -> Weights:
+    """Return weights as integers; in finer steps if each estimator balances them.
+
+    The steps leave room for sums over the rows, also if a draw repeats the heaviest one.
+    """
     weights = Weights(*to_units(samples.weight))
     if not is_fine or weights.unit > 1:
         return weights
     values = np.ones(len(samples.y), np.int64) if weights.values is None else weights.values
-    room = MOST_WEIGHT_BITS - 1 - int(values.sum()).bit_length()
+    repeated = draw.n_draws * int(values.max()) if draw.bootstrap else 0
+    room = MOST_WEIGHT_BITS - 1 - max(int(values.sum()), repeated).bit_length()
     shift = max(0, min(UNIT_BITS, room))
     return Weights(values << shift, 1 << shift)
 
