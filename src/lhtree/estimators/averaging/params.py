@@ -32,6 +32,8 @@ MOST_CANDIDATES = 127  # hyperplanes that a node tries
 HYPERPLANE_INTERVAL = 2  # every other tree tries hyperplanes: where they mislead, the others help
 # Of each term of a hyperplane but one, in units of what noise would gain: of numbers, of classes.
 TERM_PRICE, TERM_PRICE_OF_CLASSES = 0.5, 0.25
+# Of the correlations in directions: of numbers, of classes.
+SHRINKAGE, SHRINKAGE_OF_CLASSES = 0.3, 0.1
 
 
 @dataclass(frozen=True)
@@ -144,6 +146,7 @@ class AveragingParams:
             axis_splits=bool(shared.axis_splits),
             n_hyperplanes=min(int(shared.n_hyperplanes), MOST_CANDIDATES) if n_numbers > 1 else 0,
             hyperplane_interval=HYPERPLANE_INTERVAL if shared.axis_splits else 1,
+            shrinkage=SHRINKAGE_OF_CLASSES if n_classes else SHRINKAGE,
             term_price=TERM_PRICE_OF_CLASSES if n_classes else TERM_PRICE,
             max_depth=min(depth, NO_MAX_DEPTH),
             max_leaf_nodes=min(int(shared.max_leaf_nodes or 0), np.iinfo(np.int32).max),
