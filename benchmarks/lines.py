@@ -1,8 +1,7 @@
 """Files of JSON lines that survive a kill: whole lines only, appended at once.
 
 A line with ``run`` but without a measurement describes a run: versions and machine. The lines
-of its measurements name it by its number. Lines are never edited: :func:`read` gives those of
-earlier versions today's names.
+of its measurements name it by its number. What a line says is never edited.
 """
 
 from __future__ import annotations
@@ -17,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 import lhtree
-from benchmarks import models
 
 Line = dict[str, Any]
 
@@ -27,24 +25,6 @@ PACKAGES = (
     "oqboost",
 )  # fmt: skip
 _RUN_FIELDS = {"run", "cpu", "cores", "python", "versions", "build", "at"}
-
-# Names that lines of version 0.1 have.
-_FIELDS = {
-    "kind": "task", "table": "data", "members": "n_estimators", "n_members": "n_estimators",
-    "ask_s": "predict_s", "same_answers": "same_predictions", "calibration_error": "ece",
-}  # fmt: skip
-_MODELS = {
-    "LHT paper": models.PAPER,
-    "LHT default": models.DEFAULTS,
-    "LHT tuned": models.TUNED,
-    "LHT default, calibrated": models.CALIBRATED,
-    **{name.replace("LHT, ", "LHT "): name for name in models.BETAS},
-    "forest": "LHForest, n_estimators=16, max_depth=10",
-    "short forest": "LHForest, n_estimators=2, max_depth=10",
-    "full depth": "LHForest, n_estimators=4",
-    "paper forest": "LHForest, preset='paper', n_estimators=8, max_depth=10",
-    "one tree": "LHT, max_depth=10",
-}
 
 
 def append(path: Path, line: Line) -> None:
@@ -86,37 +66,16 @@ def read(path: Path, *key: str) -> list[Line]:
     """
     runs = {run["run"]: run for run in read_runs(path)}
     every = [
-        {**runs.get(line.get("run"), {}), **upgrade(line)}
+        {**runs.get(line.get("run"), {}), **line}
         for line in _parse(path)
         if not set(line) <= _RUN_FIELDS
     ]
+    for line in every:
+        if "right" in line:
+            line["accuracy"] = line["right"] / line["test"]
     if not key:
         return every
     return list({tuple(line.get(name) for name in key): line for line in every}.values())
-
-
-def upgrade(line: Line) -> Line:
-    """Return a line with today's names, and with its accuracy where it counts correct rows."""
-    line = {_FIELDS.get(name, name): value for name, value in line.items()}
-    if "job" in line:  # the limit of the depth and the depth of the model shared a name
-        job = json.loads(line.pop("job"))
-        if "depth" in job:
-            line["max_depth"] = job["depth"]
-    if "longer than" in line.get("error", ""):
-        line["over_s"] = float(line["error"].split()[-2])
-    if line.get("task") == "overhead":
-        line.setdefault("limited", line["row_limit"] == 100_000)
-    if "result" in line:
-        line.setdefault("model", models.DEFAULTS)
-    if "model" in line:
-        line["model"] = _MODELS.get(line["model"], line["model"])
-        if {"task", "threads"} <= line.keys() and line["model"] in models.PAPER_PEERS:
-            line["model"] = models.name_timed_peer(line["model"], line["data"])
-    if line.get("choice") == "most_bins":  # a constant then
-        line["choice"] = "max_bins"
-    if "right" in line:
-        line["accuracy"] = line["right"] / line["test"]
-    return line
 
 
 def _look_up_version(package: str) -> str | None:

@@ -94,7 +94,7 @@ def test_the_std_of_a_given_split_is_that_of_a_bootstrap():
     random = np.random.default_rng(0)
     is_right = np.arange(2000) < 1820
     drawn = [100 * is_right[random.integers(0, 2000, 2000)].mean() for _ in range(2000)]
-    std = summary.summarize([lines.upgrade(line)])["satimage", "RF"].std
+    std = summary.summarize([line])["satimage", "RF"].std
     assert std == pytest.approx(np.std(drawn), rel=0.06)
 
 

@@ -230,9 +230,3 @@ def test_committed_lines_have_todays_names(kind):
     assert not fields & {"members", "n_members", "ask_s", "same_answers", "job", "kind", "table"}
     names = {line["model"] for line in found if "model" in line}
     assert not any(name.startswith("LHT ") for name in names)
-
-
-def test_timed_peers_are_named_by_their_settings():
-    job = {"model": "CatBoost", "threads": 1, "task": "synth"}
-    named = [lines.upgrade({**job, "data": name})["model"] for name in ("satimage", "synth50k")]
-    assert named == ["CatBoost (table 6)", "CatBoost (100 trees)"]
