@@ -6,11 +6,15 @@ of its measurements name it by its number. What a line says is never edited.
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import json
 import os
 import platform
+import re
+import subprocess
 import time
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -19,12 +23,14 @@ import lhtree
 
 Line = dict[str, Any]
 
+REPOSITORY = Path(__file__).parents[1]
 RESULTS = Path(__file__).parent / "results"
 PACKAGES = (
     "lhtree", "numpy", "scikit-learn", "xgboost", "lightgbm", "catboost", "ydf", "chimeraboost",
     "oqboost",
 )  # fmt: skip
-_RUN_FIELDS = {"run", "cpu", "cores", "python", "versions", "build", "at"}
+ROOMS = ("data", "estimators", "model", "persist", "training")  # decide on models and files
+_RUN_FIELDS = {"run", "cpu", "cores", "python", "versions", "build", "commit", "at"}
 
 
 def append(path: Path, line: Line) -> None:
@@ -78,6 +84,31 @@ def read(path: Path, *key: str) -> list[Line]:
     return list({tuple(line.get(name) for name in key): line for line in every}.values())
 
 
+def strip(text: str, suffix: str) -> str:
+    """Return a source without layout, comments and docstrings."""
+    if suffix != ".py":
+        return re.sub(r"//.*|\s+", "", text)
+    tree = ast.parse(text)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and ast.get_docstring(
+            node
+        ):
+            node.body[0] = ast.Pass()
+    return ast.unparse(tree)
+
+
+@cache
+def compute_build() -> str:
+    """Return a digest of the sources that decide on models, their times and their files."""
+    package = Path(lhtree.__file__).parent
+    paths = [*REPOSITORY.glob("native/**/*.?pp"), *package.glob("arrays.py")]
+    paths += [path for room in ROOMS for path in package.glob(f"{room}/**/*.py")]
+    digest = hashlib.sha256()
+    for path in sorted(paths):
+        digest.update(strip(path.read_text(encoding="utf-8"), path.suffix).encode())
+    return digest.hexdigest()[:12]
+
+
 def _look_up_version(package: str) -> str | None:
     try:
         return version(package)
@@ -85,14 +116,12 @@ def _look_up_version(package: str) -> str | None:
         return None
 
 
-def compute_build() -> str:
-    """Return a digest of the package as it is installed: sources and native core."""
-    digest = hashlib.sha256()
-    folders = {Path(lhtree.__file__).parent, Path(lhtree._core.__file__).parent}
-    for path in (path for folder in sorted(folders) for path in sorted(folder.rglob("*"))):
-        if path.suffix in (".py", ".so", ".pyd"):
-            digest.update(path.read_bytes())
-    return digest.hexdigest()[:12]
+def _look_up_commit() -> str:
+    command = ["git", "rev-parse", "--short", "HEAD"]
+    done = subprocess.run(
+        command, cwd=REPOSITORY, capture_output=True, text=True, check=False
+    )  # without a repository there is none
+    return done.stdout.strip()
 
 
 def format_now() -> str:
@@ -113,6 +142,7 @@ def start_run(path: Path) -> int:
         "python": platform.python_version(),
         "versions": {name: _look_up_version(name) for name in PACKAGES},
         "build": compute_build(),
+        "commit": _look_up_commit(),
         "at": format_now(),
     }
     append(path, run)

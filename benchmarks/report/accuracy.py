@@ -1,4 +1,4 @@
-"""The pages on accuracy: models and peers run here, and the paper's tables next to ours."""
+"""The pages on accuracy: models and peers, the paper's tables, probabilities, robustness."""
 
 from __future__ import annotations
 
@@ -9,10 +9,19 @@ import numpy as np
 
 from benchmarks import lines, models
 from benchmarks.data import ALL, PAPER
+from benchmarks.kinds.comparison import N_FOLDS
 from benchmarks.lines import Line
 from benchmarks.models import read_paper_accuracy, read_paper_table
 from benchmarks.report import summary
-from benchmarks.report.summary import PM, Result, Results, format_result, format_row, make_table
+from benchmarks.report.summary import (
+    PM,
+    Result,
+    Results,
+    format_result,
+    format_row,
+    group_lines,
+    make_table,
+)
 
 OURS = (models.DEFAULTS, models.TUNED)
 MAIN = (*OURS, *models.PEERS)
@@ -379,3 +388,117 @@ def make_paper_page(measured: list[Line], results: Results) -> str:
         table_4=make_beta_table(results),
         table_5=make_settings_table(measured),
     )
+
+
+# ---- Probabilities and out-of-bag estimates
+
+
+def make_probability_table(measured: list[Line]) -> str:
+    """Return accuracy, log-loss and calibration error on the tables that all models share."""
+    names = list(dict.fromkeys(line["model"] for line in measured))
+    columns = []
+    for field, factor, digits in (("accuracy", 1, 2), ("log_loss", 1, 3), ("ece", 100, 1)):
+        tables, values = summary.compare(measured, names, field, "fold")
+        ranks = summary.rank(values, is_loss=field != "accuracy").mean(axis=0)
+        means = values.mean(axis=0)
+        columns += [
+            [f"{rank:.2f}" for rank in ranks],
+            [f"{factor * mean:.{digits}f}" for mean in means],
+        ]
+        if field == "log_loss":
+            order = np.argsort(means)
+    header = ["model", "rank of accuracy", "accuracy, %", "rank of log-loss", "log-loss",
+              "rank of calibration error", "calibration error, %"]  # fmt: skip
+    rows = [[names[j], *[column[j] for column in columns]] for j in order]
+    return f"{len(tables)} tables, {N_FOLDS} folds each.\n\n{make_table(header, rows)}"
+
+
+def describe_oob(measured: list[Line]) -> str:
+    """Return how far out-of-bag accuracy is from that on the rows of the fold."""
+    every = [x for x in measured if "oob_accuracy" in x and x["model"] == models.CALIBRATED]
+    groups = group_lines(every, "data")
+    gap = {
+        name: 100 * float(np.mean([x["oob_accuracy"] - x["accuracy"] for x in group]))
+        for (name,), group in groups.items()
+    }
+    least, most = min(gap, key=lambda x: gap[x]), max(gap, key=lambda x: gap[x])
+    values = np.array(list(gap.values()))
+    return (
+        f"Out-of-bag minus held-out accuracy, mean over {len(gap)} tables: "
+        f"{values.mean():+.2f} points\n(mean size {np.abs(values).mean():.2f}, from "
+        f"{gap[least]:+.1f} on {least} to {gap[most]:+.1f} on {most}). Forests of 100 estimators."
+    )
+
+
+def write_probabilities(path: Path, out: Path) -> list[Path]:
+    """Write the page of a file of lines."""
+    measured = lines.read(path, "data", "model", "fold")
+    page = f"""# Probabilities and out-of-bag estimates
+
+`python -m benchmarks.report` makes this page from the lines of
+`python -m benchmarks.run defaults`; do not edit it.
+
+Cross-validation within the training rows of split 0 (at most 3,000) and on synthetic tables;
+peers with their defaults. Log-loss and the calibration error of the most probable class (15 bins
+of equal width) are better where they are lower. "Calibrated" is `calibration="oob"`: the same
+forests, whose probabilities are fitted to out-of-bag votes.
+
+{make_probability_table(measured)}
+
+Calibration has one exponent, fitted to the votes that each row gets from trees that did not see
+it; it leaves the labels as they are. Ranks are among the models of this table.
+
+## Out of bag
+
+{describe_oob(measured)}
+"""
+    (out / "probabilities.md").write_text(page, encoding="utf-8")
+    return [out / "probabilities.md"]
+
+
+# ---- Tables as they come
+
+TITLES = {
+    "frame": f"{models.DEFAULTS}: frames as they are, and prepared by hand (one-hot, median)",
+    "holes": f"{models.DEFAULTS}: 30 % of the values removed",
+    "units": 'LHForest, contrast="standardized": columns times powers of ten',
+    "outliers": f"{models.DEFAULTS}: ten values of 1e6 times the range",
+    "oob": f"{models.DEFAULTS}: out-of-bag estimate and accuracy on test rows",
+}
+
+
+def make_robustness_row(name: str, group: list[Line], columns: list[str]) -> list[object]:
+    """Return a row of a table: means over the splits."""
+    n_estimators = "/".join(map(str, sorted({line["n_estimators"] for line in group})))
+    means = [f"{100 * np.mean([line['result'][key] for line in group]):.2f}" for key in columns]
+    return [name, n_estimators, len(group), *means]
+
+
+def make_robustness_page(measured: list[Line]) -> str:
+    """Return the page on tables as they come."""
+    pieces = [
+        "# Robustness",
+        "`python -m benchmarks.report` makes this page from the lines of "
+        "`python -m benchmarks.run robustness`;\ndo not edit it.",
+        "Accuracy on test rows in percent, means over 80/20 splits. HistGB is scikit-learn's\n"
+        "`HistGradientBoostingClassifier` with its defaults.",
+    ]
+    for task, title in TITLES.items():
+        every = [line for line in measured if line["task"] == task]
+        if not every:
+            continue
+        columns = list(every[0]["result"])
+        groups = group_lines(every, "data")
+        rows = [make_robustness_row(key[0], group, columns) for key, group in groups.items()]
+        if task == "oob":
+            rows.append(make_robustness_row("**mean**", every, columns))
+        header = ["data set", "estimators", "splits", *columns]
+        pieces += [f"## {title}", make_table(header, rows)]
+    return "\n\n".join(pieces) + "\n"
+
+
+def write_robustness(path: Path, out: Path) -> list[Path]:
+    """Write the page of a file of lines."""
+    page = make_robustness_page(lines.read(path, "task", "data", "model", "seed"))
+    (out / "robustness.md").write_text(page, encoding="utf-8")
+    return [out / "robustness.md"]

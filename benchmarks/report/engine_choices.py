@@ -1,4 +1,4 @@
-"""The pages on the exact engine: its speed next to LightGBM's, and values of its constants."""
+"""The page on other values of the constants of the exact engine."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks import lines
-from benchmarks.engine_choices import (
+from benchmarks.kinds.engine_choices import (
     CHOICES,
     CURVES,
     DEFAULT,
@@ -19,56 +19,13 @@ from benchmarks.engine_choices import (
     N_SPLITS,
 )
 from benchmarks.lines import Line
+from benchmarks.report import summary
 from benchmarks.report.summary import TIE, make_table
-from benchmarks.speed import BOOSTS, PEER_OF_BOOSTS
-
-# ---- Speed
-
-SPEED_TOP = """# Speed of the exact engine
-
-Fit times of boosting on one thread next to LightGBM's at the same settings: 100 rounds of trees
-with 31 leaves, learning rate 0.1, l2 regularisation 1, no early stopping, processor time, the
-fastest of three. Columns of `lhtree` say how many times LightGBM's time they take.
-`python -m benchmarks.run engine_speed` measures; `python -m benchmarks.report` makes this page.
-"""
-
-
-def make_speed_page(found: list[Line]) -> str:
-    """Return the page for the measurements of one build."""
-    header = ("table", f"{PEER_OF_BOOSTS}, s", *(f"{name}, of it" for name in BOOSTS))
-    ratios = [
-        [line["fit_s"][name] / line["fit_s"][PEER_OF_BOOSTS] for name in BOOSTS] for line in found
-    ]
-    rows = [
-        [line["data"], f"{line['fit_s'][PEER_OF_BOOSTS]:.2f}", *(f"{each:.2f}" for each in own)]
-        for line, own in zip(found, ratios, strict=True)
-    ]
-    means = np.exp(np.log(ratios).mean(axis=0))
-    rows.append(["geometric mean", "", *(f"{mean:.2f}" for mean in means)])
-    return f"{SPEED_TOP}\n{make_table(header, rows)}\n"
-
-
-def write_speed(path: Path, out: Path) -> list[Path]:
-    """Write the page of the newest build, in the folder ``design`` beside `out`."""
-    found = lines.read(path, "data", "build")
-    newest = [line for line in found if line["build"] == found[-1]["build"]]
-    return [write_design(out, "engine-speed", make_speed_page(newest))]
-
-
-def write_design(out: Path, name: str, text: str) -> Path:
-    """Write a page of the folder ``design`` beside `out`."""
-    page = out.parent / "design" / f"{name}.md"
-    page.parent.mkdir(exist_ok=True)
-    page.write_text(text, encoding="utf-8")
-    return page
-
-
-# ---- Choices
 
 TOP = f"""# Choices of the exact engine
 
-`python -m benchmarks.engine_choices` measures what is here, `python -m benchmarks.report` makes
-this page; do not edit it.
+`python -m benchmarks.run engine_choices` measures what is here, `python -m benchmarks.report`
+makes this page; do not edit it.
 [The exact engine](exact-engine.md) says what the constants mean.
 
 Each value takes the place of the default alone. Models have {N_ROUNDS} rounds of 31 leaves,
@@ -130,7 +87,7 @@ def make_row(label: str, own: Summary, default: Summary) -> list[str]:
 
 def choose_newest(found: list[Line]) -> list[Line]:
     """Return the lines that have the sources of the last of them."""
-    return [line for line in found if line.get("sources") == found[-1].get("sources")]
+    return [line for line in found if line["build"] == found[-1]["build"]]
 
 
 def make_page(found: list[Line]) -> str:
@@ -143,7 +100,7 @@ def make_page(found: list[Line]) -> str:
         TOP.rstrip(),
         f"There are lines of {counts}, with the sources of commit {commits}.\n"
         "A start of the command measures what is missing. Few tables for R2 prove little.",
-        *([] if "sources" in found[0] else [FIRST_ENGINE]),
+        *([FIRST_ENGINE] if found[0]["build"] == "450781427db0" else []),
     ]
     for choice in CHOICES:
         rows = [make_row(f"**{choice.values[0]:g}**", default, default)]
@@ -155,7 +112,7 @@ def make_page(found: list[Line]) -> str:
     return "\n\n".join(pieces) + "\n"
 
 
-def write_choices(path: Path, out: Path) -> list[Path]:
+def write(path: Path, out: Path) -> list[Path]:
     """Write the page, in the folder ``design`` beside `out`."""
-    found = choose_newest(lines.read(path, *KEY, "sources"))
-    return [write_design(out, "engine-choices", make_page(found))]
+    found = choose_newest(lines.read(path, *KEY, "build"))
+    return [summary.write_design(out, "engine-choices", make_page(found))]

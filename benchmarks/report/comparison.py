@@ -10,22 +10,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from benchmarks import lines
-from benchmarks.boosting import (
-    BOOST,
-    FEW_ROWS,
-    FORESTS,
-    KEY,
-    LIMIT,
-    MODELS,
-    N_SEEDS,
-    OURS,
-    PEERS,
-    is_of_numbers,
-)
+from benchmarks.data import is_of_numbers
+from benchmarks.kinds.comparison import FEW_ROWS, KEY, OURS, PEERS
 from benchmarks.lines import Line
+from benchmarks.models import BOOST, DEFAULTS
 from benchmarks.report import summary
 from benchmarks.report.summary import PM, Floats, make_table
+from benchmarks.run import KINDS
 
+MODELS = (*OURS, *PEERS)
+FORESTS = (DEFAULTS, "RF", "ExtraTrees")
 FIELDS = {"accuracy": False, "log_loss": True, "rmse": True}  # whether less is better
 WORDS = {"accuracy": "accuracy", "log_loss": "log-loss", "rmse": "RMSE"}
 COSTS = {"cpu_s": "fit time", "bulk_s": "prediction time", "bytes": "size of the file"}
@@ -37,7 +31,8 @@ GOALS = {  # what named tables should reach, in percent: the bar and the aim
 
 def write(path: Path, out: Path) -> list[Path]:
     """Write the page of a file of lines."""
-    (out / "boosting.md").write_text(make_page(lines.read(path, *KEY)), encoding="utf-8")
+    found = [line for line in lines.read(path, *KEY) if line["model"] in MODELS]
+    (out / "boosting.md").write_text(make_page(found), encoding="utf-8")
     return [out / "boosting.md"]
 
 
@@ -237,7 +232,7 @@ def describe_failures(found: list[Line]) -> str:
         elif "error" in line:
             groups[line["model"], line["error"].replace("|", "/")].add(line["data"])
     rows = [[model, why, ", ".join(sorted(names))] for (model, why), names in groups.items()]
-    rows.sort(key=lambda row: [*MODELS].index(row[0]))
+    rows.sort(key=lambda row: MODELS.index(row[0]))
     return make_table(["model", "what happened", "tables"], rows, n_left=3) if rows else "Nothing."
 
 
@@ -330,6 +325,7 @@ def judge_costs(found: list[Line]) -> list[Goal]:
 # ---- The page
 
 
+LIMIT, N_SEEDS = KINDS["comparison"].limit, KINDS["comparison"].n_seeds
 INTRODUCTION = f"""All models have their defaults, one thread, the same splits and a limit of
 {LIMIT:.0f} s. YDF's oblique boosting has its template `benchmark_rank1v1`. Tables are the paper's
 data sets (numbers only), and, as people have them, those of `regression/` and `frames/`. Of each
@@ -370,7 +366,7 @@ def make_page(found: list[Line]) -> str:
     pieces = [
         "# Boosting and its peers",
         "`python -m benchmarks.report boosting` makes this page from the lines of\n"
-        "`python -m benchmarks.boosting`; do not edit it.",
+        "`python -m benchmarks.run comparison`; do not edit it.",
         INTRODUCTION,
         f"There are {len(found):,} lines: {count_lines(found)}. Versions: {list_versions(found)}.",
         "## Goals",
