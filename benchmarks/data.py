@@ -84,7 +84,6 @@ class DataSet(NamedTuple):
     n_columns: int
     n_classes: int
     n_train: int | None = None  # rows of the predefined training part
-    counts: tuple[int, ...] = ()  # rows of each class, by sorted label
     checksum: str = ""
     origin: Origin | None = None
 
@@ -169,12 +168,6 @@ def check_rows(dataset: DataSet, rows: Rows) -> None:
         raise ValueError(
             f"{dataset.name} has rows, columns and classes {shape} instead of "
             f"{expected}: fetch it again."
-        )
-    counts = tuple(np.bincount(rows.y).tolist())
-    if dataset.counts and counts != dataset.counts:
-        raise ValueError(
-            f"{dataset.name} has class counts {counts} instead of {dataset.counts}: "
-            "fetch it again."
         )
     if dataset.checksum and compute_checksum(rows) != dataset.checksum:
         raise ValueError(f"The values of {dataset.name} fail its checksum: fetch it again.")

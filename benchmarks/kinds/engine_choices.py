@@ -39,7 +39,6 @@ ROUNDS = {
 MAX_ROWS, MAX_VALUES = 5_000, 1_000_000  # of a table
 CURVES = "curves"
 DEFAULT = ("default", "")
-Edit = tuple[str, str, str]  # path, text, what replaces it
 
 
 class Choice(NamedTuple):
@@ -51,13 +50,10 @@ class Choice(NamedTuple):
     verdict: str
     path: str = ""  # of a constant
 
-    def edit(self, value: float) -> list[Edit]:
-        """Return what makes a core with a value from the sources."""
-        if not self.path:
-            return []
+    def declare(self, value: float) -> str:
+        """Return the line of the sources that gives a constant a value."""
         kind = "std::int64_t" if self.name == "small_node" else "int"
-        old, new = (f"constexpr {kind} {self.name} = {v:g};" for v in (self.values[0], value))
-        return [(self.path, old, new)]
+        return f"constexpr {kind} {self.name} = {value:g};"
 
 
 CHOICES = (
@@ -135,10 +131,7 @@ CHOICES = (
     ),
 )
 
-VARIANTS = {
-    DEFAULT: list[Edit](),
-    **{(c.name, f"{v:g}"): c.edit(v) for c in CHOICES for v in c.values[1:]},
-}
+VARIANTS = [DEFAULT, *((each.name, f"{v:g}") for each in CHOICES for v in each.values[1:])]
 
 
 def list_jobs(options: Namespace) -> list[Line]:
@@ -160,8 +153,8 @@ def prepare(job: Line) -> dict[str, str]:
 
 def build_core(folder: Path, variant: tuple[str, str]) -> Path:
     """Return the core of a variant; only what differs from the one before is compiled."""
-    edits = VARIANTS[variant]
-    core = folder / ("-".join(variant if edits else DEFAULT) + ".so")
+    choice = next((each for each in CHOICES if each.name == variant[0] and each.path), None)
+    core = folder / ("-".join(variant if choice else DEFAULT) + ".so")
     if core.exists():
         return core
     sources, build = folder / "sources", folder / "build"
@@ -173,13 +166,16 @@ def build_core(folder: Path, variant: tuple[str, str]) -> Path:
         options = [f"-DPython_EXECUTABLE={sys.executable}", f"-Dnanobind_DIR={where}"]
         options += ["-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release"]
         call("cmake", *options, "-S", sources, "-B", build)
-    before = {path: (sources / path).read_text(encoding="utf-8") for path, _, _ in edits}
-    for path, old, new in edits:
-        text = (sources / path).read_text(encoding="utf-8")
-        (sources / path).write_text(replace_once(text, old, new, path), encoding="utf-8")
-    call("cmake", "--build", build, "--target", "_core", "--parallel", "1")
-    for path, text in before.items():
-        (sources / path).write_text(text, encoding="utf-8")
+    compile_core = ("cmake", "--build", build, "--target", "_core", "--parallel", "1")
+    if choice is None:
+        call(*compile_core)
+    else:
+        path = sources / choice.path
+        text = path.read_text(encoding="utf-8")
+        old, new = choice.declare(choice.values[0]), choice.declare(float(variant[1]))
+        path.write_text(replace_once(text, old, new, choice.path), encoding="utf-8")
+        call(*compile_core)
+        path.write_text(text, encoding="utf-8")
     (built,) = build.glob("_core*.so")
     return built.rename(core)
 

@@ -59,19 +59,6 @@ def list_datasets(results: Results) -> list[str]:
 # ---- Models and peers
 
 
-def make_accuracy_table(results: Results, present: list[str]) -> str:
-    """Return the table of all models."""
-    rows = [
-        [
-            name,
-            summary.describe_splits(results, name, present),
-            *format_row(results, name, present),
-        ]
-        for name in list_datasets(results)
-    ]
-    return make_table(["data set", "splits", *present], rows)
-
-
 def make_rank_table(measured: list[Line], present: list[str]) -> str:
     """Return mean ranks of accuracy, log-loss and calibration error, and wins."""
     names, table = summary.compare(measured, present)
@@ -102,19 +89,6 @@ def make_rank_table(measured: list[Line], present: list[str]) -> str:
     )
 
 
-def list_incomplete(measured: list[Line], present: list[str]) -> str:
-    """Return a sentence on the data sets that the ranks leave out."""
-    complete, _ = summary.compare(measured, present)
-    left = [name for name in PAPER if name not in complete]
-    if not left:
-        return ""
-    return (
-        "\nNot in the ranks, because a model has not run there (see the table above): "
-        + ", ".join(left)
-        + ".\n"
-    )
-
-
 def make_rank_sections(measured: list[Line], present: list[str]) -> str:
     """Return the ranks of all models, and of fewer models on more splits."""
     untuned = [model for model in present if model != models.TUNED]
@@ -123,13 +97,19 @@ def make_rank_sections(measured: list[Line], present: list[str]) -> str:
         "Defaults only": untuned,
         "Without CatBoost, which has run on fewer splits": [m for m in untuned if m != "CatBoost"],
     }
-    sections, seen = [], []
+    sections: dict[tuple[str, ...], str] = {}
     for title, group in groups.items():
-        if group not in seen and summary.compare(measured, group)[0]:
-            text = make_rank_table(measured, group) + list_incomplete(measured, group)
-            sections.append(f"### {title}\n\n{text}")
-        seen.append(group)
-    return "\n".join(sections)
+        complete, _ = summary.compare(measured, group)
+        if tuple(group) in sections or not complete:
+            continue
+        text = f"### {title}\n\n{make_rank_table(measured, group)}"
+        if left := [name for name in PAPER if name not in complete]:
+            text += (
+                "\nNot in the ranks, because a model has not run there (see the table above): "
+                f"{', '.join(left)}.\n"
+            )
+        sections[tuple(group)] = text
+    return "\n".join(sections.values())
 
 
 def describe_runs(path: Path) -> str:
@@ -144,6 +124,14 @@ def describe_runs(path: Path) -> str:
 def make_accuracy_page(path: Path, measured: list[Line], results: Results) -> str:
     """Return the page of all models with their defaults."""
     present = list_present(results)
+    rows = [
+        [
+            name,
+            summary.describe_splits(results, name, present),
+            *format_row(results, name, present),
+        ]
+        for name in list_datasets(results)
+    ]
     return f"""# Accuracy of lhtree and its peers
 
 {NOTE}
@@ -157,7 +145,7 @@ search by cross-validation on the training rows of each split (`TunedForest` in
 HistGB are scikit-learn's. Cheap models have run on more splits than costly ones: compare them by
 the ranks below, which rest on shared splits.
 
-{make_accuracy_table(results, present)}
+{make_table(["data set", "splits", *present], rows)}
 
 ## Ranks
 
@@ -247,11 +235,6 @@ def make_reproduction(results: Results) -> str:
     header = ["data set", "paper"]
     for letter, kind in zip("abc", kinds, strict=True):
         header += [f"({letter}) {kind}", ""]
-    return make_table([*header, "max_samples < 1"], rows) + "\n\n" + make_totals(counts)
-
-
-def make_totals(counts: dict[str, Counter[str]]) -> str:
-    """Return how many data sets are above, within and below the paper's numbers."""
     titles = (
         f"(a) {models.PAPER}, rows with max_samples < 1",
         f"(a) {models.PAPER}, all rows",
@@ -259,12 +242,13 @@ def make_totals(counts: dict[str, Counter[str]]) -> str:
         f"(c) {models.TUNED}",
         "the better of (b) and (c)",
     )
-    checks = ("above", "within", "below", "not run")
-    rows = [
-        [title, *[count[c] for c in checks]]
+    checks = ["above", "within", "below", "not run"]
+    totals = [
+        [title, *[count[check] for check in checks]]
         for title, count in zip(titles, counts.values(), strict=True)
     ]
-    return make_table(["", *checks], rows)
+    table = make_table([*header, "max_samples < 1"], rows)
+    return f"{table}\n\n{make_table(['', *checks], totals)}"
 
 
 def make_quoted_table(results: Results, number: int) -> str:
@@ -327,20 +311,22 @@ def make_settings_table(measured: list[Line]) -> str:
     return make_table(header, rows)
 
 
-PAPER_PAGE = """# The paper's tables, next to ours
+def make_paper_page(measured: list[Line], results: Results) -> str:
+    """Return the page of the paper's tables."""
+    return f"""# The paper's tables, next to ours
 
-{note}
+{NOTE}
 
 "Quoted" is as printed in the paper; "here" was run by this package's benchmarks on the same
 data sets (`data not available`: no complete public copy could be reached).
 
 ## Does it reproduce?
 
-LHT's column of the paper against (a) {preset_paper}, with the paper's settings, table 5 as
-written; (b) {defaults}; (c) {tuned}. "within": less than one of the paper's
+LHT's column of the paper against (a) {models.PAPER}, with the paper's settings, table 5 as
+written; (b) {models.DEFAULTS}; (c) {models.TUNED}. "within": less than one of the paper's
 standard deviations below the paper's number.
 
-{reproduction}
+{make_reproduction(results)}
 
 ![Gap to the paper's LHT](paper.svg)
 
@@ -348,46 +334,30 @@ standard deviations below the paper's number.
 
 TAO, DGT and DTSemNet are quoted only.
 
-{table_1}
+{make_quoted_table(results, 1)}
 
 ## Table 2: ensembles
 
 Here: peers with the settings of the paper's table 6.
 
-{table_2}
+{make_quoted_table(results, 2)}
 
 ## Table 3: training time in seconds
 
 Here: CPU time on one thread, of fits with the settings of tables 5 and 6.
 
-{table_3}
+{make_time_table(results)}
 
 ## Table 4: Wine by beta
 
 One tree per class, `LHTClassifier`.
 
-{table_4}
+{make_beta_table(results)}
 
 ## Table 5: settings of LHT
 
-{table_5}
+{make_settings_table(measured)}
 """
-
-
-def make_paper_page(measured: list[Line], results: Results) -> str:
-    """Return the page of the paper's tables."""
-    return PAPER_PAGE.format(
-        note=NOTE,
-        preset_paper=models.PAPER,
-        defaults=models.DEFAULTS,
-        tuned=models.TUNED,
-        reproduction=make_reproduction(results),
-        table_1=make_quoted_table(results, 1),
-        table_2=make_quoted_table(results, 2),
-        table_3=make_time_table(results),
-        table_4=make_beta_table(results),
-        table_5=make_settings_table(measured),
-    )
 
 
 # ---- Probabilities and out-of-bag estimates

@@ -20,6 +20,7 @@ from benchmarks.report.summary import group_lines, make_table
 
 PEERS = ("RF", "XGBoost", "LightGBM", "CatBoost")
 COLUMNS = (*speed.LHT, "RF", "ExtraTrees", "HistGB", "XGBoost", "LightGBM", "CatBoost", "YDF")
+THREADS = {1: "1 thread", 2: "2 threads"}
 TIMES = ("fit_s", "bulk_s", "one_ms", "plain_ms", "both_ms", "onnx_s")
 TABLES = ("segment", "satimage", "pendigits", "synth50k", "skin", "connect4_onehot", "mnist")
 KEY = ("task", "data", "model", "threads", "rows", "columns", "max_depth")
@@ -130,19 +131,10 @@ class Goals:
         """Add a number that should be at most `most`."""
         self.add(model, what, f"at most {most:g}", value, value is not None and value <= most)
 
-    def compare(self, model: str, what: str, value: float | None) -> None:
-        """Add a number of a peer, which has no goal."""
-        self.rows.append([f"{model}: {what}", "", format_number(value), "for comparison"])
-
 
 def divide(a: float | None, b: float | None) -> float | None:
     """Return a / b; None if either is not known."""
     return None if a is None or not b else a / b
-
-
-def count_threads(n: int) -> str:
-    """Return a number of threads in words."""
-    return "1 thread" if n == 1 else f"{n} threads"
 
 
 def select_fastest(
@@ -168,7 +160,7 @@ def add_fit_goals(goals: Goals, measured: Measured) -> None:
         for n in (1, 2):
             peer, seconds = select_fastest(measured, "fit_s", name, n)
             value = divide(seconds, measured.get("fit_s", name, models.PAPER, n))
-            what = f"fit, {name}, {count_threads(n)}, against the fastest peer, {peer}"
+            what = f"fit, {name}, {THREADS[n]}, against the fastest peer, {peer}"
             goals.at_least(models.PAPER, what, value, 1)
     for name, ours, n, peer, least in (
         ("synth50k", models.PAPER, 1, "LightGBM", 2),
@@ -180,7 +172,7 @@ def add_fit_goals(goals: Goals, measured: Measured) -> None:
         ("mnist", models.PAPER, 2, "LightGBM", 1),
     ):
         against = models.name_timed_peer(peer, name)
-        what = f"fit, {name}, {count_threads(n)}, against {against}"
+        what = f"fit, {name}, {THREADS[n]}, against {against}"
         goals.at_least(ours, what, ratio(name, peer, ours, n), least)
     for model in speed.LHT:
         one, two = (measured.get("fit_s", "synth50k", model, n) for n in (1, 2))
@@ -262,8 +254,8 @@ def add_size_goals(goals: Goals, measured: Measured) -> None:
         what = "fit, synth50k, 2 threads, beside a busy core: times slower"
         if model in speed.LHT:
             goals.at_most(model, what, value, 2.5)
-        else:
-            goals.compare(model, what, value)
+        else:  # a peer has no goal
+            goals.rows.append([f"{model}: {what}", "", format_number(value), "for comparison"])
 
 
 def make_goals(measured: Measured) -> str:

@@ -12,18 +12,16 @@ from benchmarks.report import engine_choices as page
 from lhtree.estimators.boosting import params as boosting_params
 from lhtree.training.plan import BoostingPlan
 
-ROOT = lines.REPOSITORY
 CONSTANTS = [choice for choice in engine_choices.CHOICES if choice.path]
 TABLES = ["a", "b", "regression/c", "regression/d", engine_choices.CURVES]
 
 
 @pytest.mark.parametrize("choice", CONSTANTS, ids=lambda choice: choice.name)
 def test_every_constant_is_in_the_sources_once_and_has_the_default(choice):
-    for value in choice.values[1:]:
-        for path, old, new in choice.edit(value):
-            text = (ROOT / path).read_text(encoding="utf-8")
-            assert new in engine_choices.replace_once(text, old, new, path)
-            assert old != new
+    text = (lines.REPOSITORY / choice.path).read_text(encoding="utf-8")
+    default, *others = map(choice.declare, choice.values)
+    for other in others:
+        assert other in engine_choices.replace_once(text, default, other, choice.path)
 
 
 def test_settings_have_the_defaults_of_the_estimators():
