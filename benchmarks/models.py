@@ -86,9 +86,11 @@ def read_paper_accuracy(model: str) -> dict[str, tuple[float, float]]:
     }
 
 
-def read_paper_forest(data: str) -> dict[str, Any]:
-    """Return LHT's parameters for a data set in table 5, as `LHForestClassifier` names them."""
-    row = next(row for row in read_paper_table(5) if row["dataset"] == data)
+def read_paper_forest(data: str) -> dict[str, Any] | None:
+    """Return LHT's parameters in table 5, as `LHForestClassifier` names them; None if absent."""
+    row = next((row for row in read_paper_table(5) if row["dataset"] == data), None)
+    if row is None:
+        return None
     rate = row["forest_rate"]
     return {
         "gamma": row["gamma_and_min_samples"],
@@ -182,7 +184,7 @@ def make_model(
     if name == TUNED:
         return TunedForest(seed)
     library = get_library(name)
-    settings = read_settings(name, _PAPER_NAMES.get(data, data))
+    settings = read_settings(name, data)
     if settings is None:
         return None
     told: dict[str | None, Any] = {library.seed: seed, library.threads: n_threads}
@@ -195,11 +197,10 @@ def make_model(
 
 def read_settings(name: str, data: str) -> dict[str, Any] | None:
     """Return what the name of a model says of its parameters; None if the paper has to."""
+    data = _PAPER_NAMES.get(data, data)
     if name == PAPER:
-        return {
-            "preset": "paper",
-            **(_SYNTH50K if data == "synth50k" else read_paper_forest(data)),
-        }
+        paper = _SYNTH50K if data == "synth50k" else read_paper_forest(data)
+        return paper and {"preset": "paper", **paper}
     if name == CALIBRATED:
         return {"calibration": "oob", "oob_score": True}
     if is_ours(name):

@@ -222,7 +222,7 @@ def make_reproduction(results: Results) -> str:
         if not ALL[name].checksum:
             rows.append([*cells, "data not available", *[""] * 6])
             continue
-        is_sampled = models.read_paper_forest(name)["max_samples"] is not None
+        is_sampled = (models.read_paper_forest(name) or {}).get("max_samples") is not None
         found = [results.get((name, kind)) for kind in kinds]
         checks = [check_paper(result, quoted[name]) for result in found]
         best = next((c for c in ("above", "within", "below") if c in checks[1:]), "not run")

@@ -17,6 +17,7 @@ from benchmarks.kinds.engine_choices import (
     MAX_VALUES,
     N_ROUNDS,
     N_SPLITS,
+    Choice,
 )
 from benchmarks.lines import Line
 from benchmarks.report import summary
@@ -43,13 +44,15 @@ Scores (accuracy, R2) are means over tables, in percent. Differences are those t
 their standard errors over tables; a table is a tie below {TIE} points. Time is the geometric mean
 over tables of process times of fits relative to the default's, on a machine that did other work
 too: a tenth more or less says nothing. Any other bit lets other splits win, so scores differ even
-where nothing is better: differences within two standard errors say nothing, either.
+where nothing is better: differences within two standard errors say nothing, either. Sections name
+the sources and the number of tables that they rest on.
 """
-FIRST_ENGINE = """**The engine has changed since.** It grows other models from the same settings:
-a split must now gain more than chance would, a hyperplane pays for each of its terms, and a node
-draws at most one column for four of its rows. So the tables say what other values did in that
-engine, and give hints on this one; they have not been measured again. The command starts anew
-where sources that grow models have changed."""
+FIRST_COMMIT = "e058db3"
+FIRST_ENGINE = f"""**Sections with the sources of commit {FIRST_COMMIT} are of an engine before today's.**
+It grew other models from the same settings: now a split must gain more than chance would, a
+hyperplane pays for each of its terms, and a node draws at most one column for four of its rows.
+These sections say what other values did in that engine, and give hints on this one. The command
+measures what is missing with the sources of today."""
 HEADER = ("", "accuracy", "difference", "R2", "difference", "wins/ties/losses", "time", CURVES)
 Summary = dict[str, tuple[str, float, float]]  # measure, score and seconds of each table
 
@@ -85,34 +88,39 @@ def make_row(label: str, own: Summary, default: Summary) -> list[str]:
     return [*cells, "" if own is default else counts, f"{ratio:.2f}", curves]
 
 
-def choose_newest(found: list[Line]) -> list[Line]:
-    """Return the lines that have the sources of the last of them."""
-    return [line for line in found if line["build"] == found[-1]["build"]]
+def choose_newest(found: list[Line], choice: str) -> list[Line]:
+    """Return the lines that have the sources of the last one of a choice."""
+    builds = [line["build"] for line in found if line["choice"] == choice]
+    return [line for line in found if builds and line["build"] == builds[-1]]
+
+
+def make_section(found: list[Line], choice: Choice) -> list[str]:
+    """Return the table and the verdict of a choice, from lines of the same sources."""
+    newest = choose_newest(found, choice.name)
+    default = summarize(newest, *DEFAULT)
+    if not default:
+        return [f"## {choice.title}", "Not measured."]
+    kinds = [measure for name, (measure, *_) in default.items() if name != CURVES]
+    commits = ", ".join(sorted({line["commit"] for line in newest}))
+    rows = [make_row(f"**{choice.values[0]:g}**", default, default)]
+    for value in choice.values[1:]:
+        own = summarize(newest, choice.name, f"{value:g}")
+        blank = [f"{value:g}", "not measured", *[""] * (len(HEADER) - 2)]
+        rows.append(make_row(f"{value:g}", own, default) if own else blank)
+    counts = f"{kinds.count('accuracy')} tables for accuracy, {kinds.count('R2')} for R2"
+    source = f"Sources of commit {commits}; {counts}."
+    return [f"## {choice.title}", source, make_table(HEADER, rows), choice.verdict]
 
 
 def make_page(found: list[Line]) -> str:
-    """Return the page: a table and a verdict for each choice, from lines of the same sources."""
-    default = summarize(found, *DEFAULT)
-    kinds = [measure for name, (measure, *_) in default.items() if name != CURVES]
-    commits = ", ".join(sorted({line["commit"] for line in found}))
-    counts = f"{kinds.count('accuracy')} tables for accuracy, {kinds.count('R2')} for R2"
-    pieces = [
-        TOP.rstrip(),
-        f"There are lines of {counts}, with the sources of commit {commits}.\n"
-        "A start of the command measures what is missing. Few tables for R2 prove little.",
-        *([FIRST_ENGINE] if found[0]["build"] == "450781427db0" else []),
-    ]
-    for choice in CHOICES:
-        rows = [make_row(f"**{choice.values[0]:g}**", default, default)]
-        for value in choice.values[1:]:
-            own = summarize(found, choice.name, f"{value:g}")
-            blank = [f"{value:g}", "not measured", *[""] * (len(HEADER) - 2)]
-            rows.append(make_row(f"{value:g}", own, default) if own else blank)
-        pieces += [f"## {choice.title}", make_table(HEADER, rows), choice.verdict]
+    """Return the page: a section for each choice."""
+    pieces = [piece for choice in CHOICES for piece in make_section(found, choice)]
+    remark = [FIRST_ENGINE] if any(FIRST_COMMIT in piece for piece in pieces) else []
+    pieces = [TOP.rstrip(), *remark, *pieces]
     return "\n\n".join(pieces) + "\n"
 
 
 def write(path: Path, out: Path) -> list[Path]:
     """Write the page, in the folder ``design`` beside `out`."""
-    found = choose_newest(lines.read(path, *KEY, "build"))
-    return [summary.write_design(out, "engine-choices", make_page(found))]
+    page = make_page(lines.read(path, *KEY, "build"))
+    return [summary.write_design(out, "engine-choices", page)]

@@ -89,7 +89,7 @@ def test_lines_of_other_sources_are_measured_anew_and_mixed_with_none(found, tmp
     for line in found[:7]:
         lines.append(out, {**line, "build": lines.compute_build()})
     assert run.drop_done(jobs, out, kind) == jobs[7:]
-    newest = page.choose_newest(lines.read(out, *engine_choices.KEY, "build"))
+    newest = page.choose_newest(lines.read(out, *engine_choices.KEY, "build"), "grid_bits")
     assert len(newest) == 7
 
 
