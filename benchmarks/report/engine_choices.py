@@ -48,7 +48,7 @@ where nothing is better: differences within two standard errors say nothing, eit
 the sources and the number of tables that they rest on.
 """
 FIRST_COMMIT = "e058db3"
-FIRST_ENGINE = f"""**Sections with the sources of commit {FIRST_COMMIT} are of an engine before today's.**
+FIRST_ENGINE = f"""**Sections of commit {FIRST_COMMIT} are of an engine before today's.**
 It grew other models from the same settings: now a split must gain more than chance would, a
 hyperplane pays for each of its terms, and a node draws at most one column for four of its rows.
 These sections say what other values did in that engine, and give hints on this one. The command
