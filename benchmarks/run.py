@@ -362,7 +362,8 @@ def main(arguments: list[str] | None = None) -> int:
     if not jobs:
         print("Nothing to do: every line is there.")
         return 0
-    return 1 if run(jobs, out, kind, budget=60 * options.budget_minutes) else 0
+    n_failed = run(jobs, out, kind, budget=60 * options.budget_minutes)
+    return int(n_failed > 0 and not kind.keeps_errors)
 
 
 if __name__ == "__main__":
