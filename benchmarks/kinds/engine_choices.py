@@ -71,8 +71,8 @@ CHOICES = (
         "grid_bits",
         (30, 16),
         "Bits of the range, at most",
-        "All that 32-bit words hold: 16 bits cost the curves 4.5 points, other tables nothing that "
-        "shows.",
+        "All that 32-bit words hold: 16 bits cost the curves 4.5 points, other tables nothing "
+        "that shows.",
         "native/base/grid.hpp",
     ),
     Choice(
