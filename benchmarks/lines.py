@@ -1,50 +1,36 @@
 """Files of JSON lines that survive a kill: whole lines only, appended at once.
 
 A line with ``run`` but without a measurement describes a run: versions and machine. The lines
-of its measurements name it by its number. Lines are never edited: :func:`read` gives those of
-earlier versions today's names.
+of its measurements name it by its number. What a line says is never edited.
 """
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import json
 import os
 import platform
+import re
+import subprocess
 import time
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 import lhtree
-from benchmarks import models
 
 Line = dict[str, Any]
 
+REPOSITORY = Path(__file__).parents[1]
 RESULTS = Path(__file__).parent / "results"
 PACKAGES = (
     "lhtree", "numpy", "scikit-learn", "xgboost", "lightgbm", "catboost", "ydf", "chimeraboost",
     "oqboost",
 )  # fmt: skip
-_RUN_FIELDS = {"run", "cpu", "cores", "python", "versions", "build", "at"}
-
-# Names that lines of version 0.1 have.
-_FIELDS = {
-    "kind": "task", "table": "data", "members": "n_estimators", "n_members": "n_estimators",
-    "ask_s": "predict_s", "same_answers": "same_predictions", "calibration_error": "ece",
-}  # fmt: skip
-_MODELS = {
-    "LHT paper": models.PAPER,
-    "LHT default": models.DEFAULTS,
-    "LHT tuned": models.TUNED,
-    "LHT default, calibrated": models.CALIBRATED,
-    **{name.replace("LHT, ", "LHT "): name for name in models.BETAS},
-    "forest": "LHForest, n_estimators=16, max_depth=10",
-    "short forest": "LHForest, n_estimators=2, max_depth=10",
-    "full depth": "LHForest, n_estimators=4",
-    "paper forest": "LHForest, preset='paper', n_estimators=8, max_depth=10",
-    "one tree": "LHT, max_depth=10",
-}
+ROOMS = ("data", "estimators", "model", "persist", "training")  # decide on models and files
+_RUN_FIELDS = {"run", "cpu", "cores", "python", "versions", "build", "commit", "at"}
 
 
 def append(path: Path, line: Line) -> None:
@@ -86,37 +72,41 @@ def read(path: Path, *key: str) -> list[Line]:
     """
     runs = {run["run"]: run for run in read_runs(path)}
     every = [
-        {**runs.get(line.get("run"), {}), **upgrade(line)}
+        {**runs.get(line.get("run"), {}), **line}
         for line in _parse(path)
         if not set(line) <= _RUN_FIELDS
     ]
+    for line in every:
+        if "right" in line:
+            line["accuracy"] = line["right"] / line["test"]
     if not key:
         return every
     return list({tuple(line.get(name) for name in key): line for line in every}.values())
 
 
-def upgrade(line: Line) -> Line:
-    """Return a line with today's names, and with its accuracy where it counts correct rows."""
-    line = {_FIELDS.get(name, name): value for name, value in line.items()}
-    if "job" in line:  # the limit of the depth and the depth of the model shared a name
-        job = json.loads(line.pop("job"))
-        if "depth" in job:
-            line["max_depth"] = job["depth"]
-    if "longer than" in line.get("error", ""):
-        line["over_s"] = float(line["error"].split()[-2])
-    if line.get("task") == "overhead":
-        line.setdefault("limited", line["row_limit"] == 100_000)
-    if "result" in line:
-        line.setdefault("model", models.DEFAULTS)
-    if "model" in line:
-        line["model"] = _MODELS.get(line["model"], line["model"])
-        if {"task", "threads"} <= line.keys() and line["model"] in models.PAPER_PEERS:
-            line["model"] = models.name_timed_peer(line["model"], line["data"])
-    if line.get("choice") == "most_bins":  # a constant then
-        line["choice"] = "max_bins"
-    if "right" in line:
-        line["accuracy"] = line["right"] / line["test"]
-    return line
+def strip(text: str, suffix: str) -> str:
+    """Return a source without layout, comments and docstrings."""
+    if suffix != ".py":
+        return re.sub(r"//.*|\s+", "", text)
+    tree = ast.parse(text)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and ast.get_docstring(
+            node
+        ):
+            node.body[0] = ast.Pass()
+    return ast.unparse(tree)
+
+
+@cache
+def compute_build() -> str:
+    """Return a digest of the sources that decide on models, their times and their files."""
+    package = Path(lhtree.__file__).parent
+    paths = [*REPOSITORY.glob("native/**/*.?pp"), *package.glob("arrays.py")]
+    paths += [path for room in ROOMS for path in package.glob(f"{room}/**/*.py")]
+    digest = hashlib.sha256()
+    for path in sorted(paths):
+        digest.update(strip(path.read_text(encoding="utf-8"), path.suffix).encode())
+    return digest.hexdigest()[:12]
 
 
 def _look_up_version(package: str) -> str | None:
@@ -126,14 +116,12 @@ def _look_up_version(package: str) -> str | None:
         return None
 
 
-def compute_build() -> str:
-    """Return a digest of the package as it is installed: sources and native core."""
-    digest = hashlib.sha256()
-    folders = {Path(lhtree.__file__).parent, Path(lhtree._core.__file__).parent}
-    for path in (path for folder in sorted(folders) for path in sorted(folder.rglob("*"))):
-        if path.suffix in (".py", ".so", ".pyd"):
-            digest.update(path.read_bytes())
-    return digest.hexdigest()[:12]
+def _look_up_commit() -> str:
+    command = ["git", "rev-parse", "--short", "HEAD"]
+    done = subprocess.run(
+        command, cwd=REPOSITORY, capture_output=True, text=True, check=False
+    )  # without a repository there is none
+    return done.stdout.strip()
 
 
 def format_now() -> str:
@@ -154,6 +142,7 @@ def start_run(path: Path) -> int:
         "python": platform.python_version(),
         "versions": {name: _look_up_version(name) for name in PACKAGES},
         "build": compute_build(),
+        "commit": _look_up_commit(),
         "at": format_now(),
     }
     append(path, run)

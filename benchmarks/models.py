@@ -3,17 +3,16 @@
 =============================== =========================================================
 name                            model
 =============================== =========================================================
-LHForest, defaults              ``LHForestClassifier()``
+LHForest, defaults              ``LHForestClassifier()``, or ``LHForestRegressor()``
 LHForest, preset paper          with the paper's settings for the data set (table 5)
 LHForest, tuned                 :class:`TunedForest`, a small search on the training rows
 LHForest, defaults, calibrated  ``LHForestClassifier(calibration="oob")``
-LHForest, name=value, ...       ``LHForestClassifier`` with these parameters
-LHT, name=value, ...            ``LHTClassifier`` with these parameters
-RF, ExtraTrees, HistGB, CART    scikit-learn's forests, boosting and tree with their defaults
-XGBoost, LightGBM, CatBoost     with their defaults
+LHForest, name=value, ...       the forest with these parameters; so for LHBoost and LHT
+RF, LightGBM, ...               a peer with its defaults: see :data:`LIBRARIES`
 RF (table 6)                    a peer with the paper's settings for the data set
 CatBoost (100 trees)            a peer with 100 trees
 YDF                             YDF's forest of 100 trees with sparse oblique splits
+YDF oblique                     YDF's boosting with such splits, by its template
 =============================== =========================================================
 """
 
@@ -22,22 +21,21 @@ from __future__ import annotations
 import ast
 import csv
 import importlib
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.ensemble import (
-    ExtraTreesClassifier,
-    HistGradientBoostingClassifier,
-    RandomForestClassifier,
-)
 from sklearn.model_selection import RepeatedStratifiedKFold, train_test_split
-from sklearn.tree import DecisionTreeClassifier
+from sklearn.preprocessing import OrdinalEncoder
 
-from lhtree import LHForestClassifier, LHTClassifier
+from benchmarks.data import find_text, is_of_numbers
+from lhtree import LHForestClassifier
 
+BOOST = "LHBoost, defaults"
 DEFAULTS = "LHForest, defaults"
 PAPER = "LHForest, preset paper"
 TUNED = "LHForest, tuned"
@@ -88,9 +86,11 @@ def read_paper_accuracy(model: str) -> dict[str, tuple[float, float]]:
     }
 
 
-def read_paper_forest(data: str) -> dict[str, Any]:
-    """Return LHT's parameters for a data set in table 5, as `LHForestClassifier` names them."""
-    row = next(row for row in read_paper_table(5) if row["dataset"] == data)
+def read_paper_forest(data: str) -> dict[str, Any] | None:
+    """Return LHT's parameters in table 5, as `LHForestClassifier` names them; None if absent."""
+    row = next((row for row in read_paper_table(5) if row["dataset"] == data), None)
+    if row is None:
+        return None
     rate = row["forest_rate"]
     return {
         "gamma": row["gamma_and_min_samples"],
@@ -121,33 +121,96 @@ BETAS = tuple(f"LHT, beta={row['beta']:g}" for row in read_paper_table(4))
 # ---- Models by name
 
 
-def make_model(name: str, data: str, n_threads: int = 1, seed: int = 0) -> Any:
-    """Return an unfitted model; None where the paper has no settings for the data set.
+class Library(NamedTuple):
+    """Where models are found, and how they are told of threads and categories."""
 
-    Peers that take their threads from OpenMP need ``OMP_NUM_THREADS``, which workers set.
+    module: str
+    name: str  # followed by Classifier or Regressor
+    form: str = "as it is"  # of text: also "words", "categories", "codes"
+    threads: str | None = "n_jobs"
+    categories: str | None = None  # parameter with the places of the columns of text
+    settings: Mapping[str, Any] = MappingProxyType({})
+    seed: str | None = "random_state"
+
+
+OURS = {
+    "LHBoost": Library("lhtree", "LHBoost"),
+    "LHForest": Library("lhtree", "LHForest"),
+    "LHT": Library("lhtree", "LHT", seed=None),
+}
+LIBRARIES = {
+    **OURS,
+    "LightGBM": Library("lightgbm", "LGBM", "categories", settings={"verbose": -1}),
+    "XGBoost": Library("xgboost", "XGB", "categories", settings={"enable_categorical": True}),
+    "HistGB": Library("sklearn.ensemble", "HistGradientBoosting", "categories", threads=None),
+    "CatBoost": Library(
+        *("catboost", "CatBoost", "words", "thread_count", "cat_features"),
+        settings={"verbose": 0, "allow_writing_files": False},
+    ),
+    "ChimeraBoost": Library(
+        "chimeraboost", "ChimeraBoost", "words", "thread_count", "cat_features"
+    ),
+    "YDF oblique": Library(__name__, "YdfBoost", "words"),
+    "OQBoost": Library("oqboost", "OQBoost", "codes", None, "categorical_features"),
+    "RF": Library("sklearn.ensemble", "RandomForest", "codes"),
+    "ExtraTrees": Library("sklearn.ensemble", "ExtraTrees", "codes"),
+    "CART": Library("sklearn.tree", "DecisionTree", "codes", threads=None),
+    "YDF": Library(__name__, "YdfForest", "words"),
+}
+MOST_CODES = 255  # categories of a column that HistGB takes
+
+
+def is_ours(name: str) -> bool:
+    """Return whether a model is of this package."""
+    return name.partition(", ")[0] in OURS
+
+
+def get_library(name: str) -> Library:
+    """Return where the model of a name is found."""
+    library = LIBRARIES.get(name.partition(", ")[0].partition(" (")[0])
+    if library is None or (", " in name and not is_ours(name)):
+        raise ValueError(f"No model is called {name!r}; see benchmarks/models.py.")
+    return library
+
+
+def make_model(
+    name: str, data: str, n_threads: int = 1, seed: int = 0, text: Sequence[int] = ()
+) -> Any:
+    """Return an unfitted model for a table; None where the paper has no settings for it.
+
+    `text` has the places of the columns of text. Peers that take their threads from OpenMP
+    need ``OMP_NUM_THREADS``, which workers set.
     """
-    data = _PAPER_NAMES.get(data, data)
-    given = {"n_jobs": n_threads, "random_state": seed}
-    if name == DEFAULTS:
-        return LHForestClassifier(**given)
-    if name == CALIBRATED:
-        return LHForestClassifier(calibration="oob", oob_score=True, **given)
     if name == TUNED:
         return TunedForest(seed)
+    library = get_library(name)
+    settings = read_settings(name, data)
+    if settings is None:
+        return None
+    told: dict[str | None, Any] = {library.seed: seed, library.threads: n_threads}
+    if text:
+        told[library.categories] = list(text)
+    settings = {**settings, **library.settings, **{k: v for k, v in told.items() if k}}
+    kind = "Regressor" if is_of_numbers(data) else "Classifier"
+    return getattr(importlib.import_module(library.module), library.name + kind)(**settings)
+
+
+def read_settings(name: str, data: str) -> dict[str, Any] | None:
+    """Return what the name of a model says of its parameters; None if the paper has to."""
+    data = _PAPER_NAMES.get(data, data)
     if name == PAPER:
         paper = _SYNTH50K if data == "synth50k" else read_paper_forest(data)
-        return LHForestClassifier(preset="paper", **given, **paper)
-    if name.startswith("LHForest, "):
-        return LHForestClassifier(**given, **parse_parameters(name))
-    if name.startswith("LHT, "):
-        return LHTClassifier(n_jobs=n_threads, **parse_parameters(name))
-    if name.endswith(TABLE_6):
-        peer = name.removesuffix(TABLE_6)
+        return paper and {"preset": "paper", **paper}
+    if name == CALIBRATED:
+        return {"calibration": "oob", "oob_score": True}
+    if is_ours(name):
+        return {} if name.endswith(", defaults") else parse_parameters(name)
+    peer, _, group = name.partition(" (")
+    settings: dict[str, Any] | None = {"n_estimators": 100} if f" ({group}" == HUNDRED else {}
+    if f" ({group}" == TABLE_6:
         settings = read_paper_peer(data, peer)
-        return None if settings is None else make_peer(peer, n_threads, seed, **settings)
-    if name.endswith(HUNDRED):
-        return make_peer(name.removesuffix(HUNDRED), n_threads, seed, n_estimators=100)
-    return make_peer(name, n_threads, seed)
+    words = {"max_depth": "depth", "n_estimators": "iterations"} if peer == "CatBoost" else {}
+    return settings and {words.get(key, key): value for key, value in settings.items()}
 
 
 def parse_parameters(name: str) -> dict[str, Any]:
@@ -162,33 +225,6 @@ def parse_parameters(name: str) -> dict[str, Any]:
         raise ValueError(f"No model is called {name!r}: write 'LHForest, name=value'.") from None
 
 
-def make_peer(name: str, n_threads: int, seed: int, **settings: Any) -> Any:
-    """Return a peer with its own defaults, but for `settings` in the paper's words."""
-    plain = {
-        "CART": (DecisionTreeClassifier, {}),
-        "RF": (RandomForestClassifier, {"n_jobs": n_threads}),
-        "ExtraTrees": (ExtraTreesClassifier, {"n_jobs": n_threads}),
-        "HistGB": (HistGradientBoostingClassifier, {}),
-    }
-    if name in plain:
-        kind, more = plain[name]
-        return kind(random_state=seed, **more, **settings)
-    if name == "YDF":
-        return YdfForest(n_threads)
-    if name not in PEERS:
-        raise ValueError(f"No model is called {name!r}; see benchmarks/models.py.")
-    module = importlib.import_module(name.lower())
-    if name == "XGBoost":
-        return module.XGBClassifier(n_jobs=n_threads, random_state=seed, **settings)
-    if name == "LightGBM":
-        return module.LGBMClassifier(n_jobs=n_threads, random_state=seed, verbose=-1, **settings)
-    words = {"max_depth": "depth", "n_estimators": "iterations"}
-    return module.CatBoostClassifier(
-        thread_count=n_threads, random_state=seed, verbose=0, allow_writing_files=False,
-        **{words.get(key, key): value for key, value in settings.items()},
-    )  # fmt: skip
-
-
 def name_timed_peer(peer: str, data: str) -> str:
     """Return the name of a peer whose time counts: as in the paper, or with 100 trees."""
     if read_paper_peer(_PAPER_NAMES.get(data, data), peer):
@@ -196,35 +232,104 @@ def name_timed_peer(peer: str, data: str) -> str:
     return peer + HUNDRED if peer == "CatBoost" else peer  # the others have 100 by default
 
 
-class YdfForest:
-    """YDF's random forest with sparse oblique splits, behind scikit-learn's methods."""
+def convert(name: str, X: Any, X_test: Any) -> tuple[Any, Any]:
+    """Return training and test rows in the form that a model is made for."""
+    text, form = find_text(X), get_library(name).form
+    if not text or form == "as it is":
+        return X, X_test
+    X, X_test = X.copy(), X_test.copy()
+    if form == "words":  # a gap is a word, too
+        for frame in (X, X_test):
+            frame[text] = frame[text].fillna("").astype(str).astype(object)
+        return X, X_test
+    coded = text
+    if form == "categories":
+        coded = [column for column in text if X[column].nunique() > MOST_CODES]
+        coded = coded if name == "HistGB" else []
+        for column in set(text) - set(coded):
+            X[column] = X[column].astype("category")
+            is_known = X_test[column].isin(X[column].cat.categories)  # a new word is a gap
+            X_test[column] = X_test[column].where(is_known).astype(X[column].dtype)
+    if coded:
+        encoder = OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1)
+        X[coded] = encoder.fit_transform(X[coded].astype(object)).astype(float)
+        X_test[coded] = encoder.transform(X_test[coded].astype(object)).astype(float)
+    return (
+        (X.to_numpy(dtype=float), X_test.to_numpy(dtype=float)) if form == "codes" else (X, X_test)
+    )
 
-    def __init__(self, n_threads: int) -> None:
-        self.n_threads = n_threads
 
-    def _to_frame(self, X: Any) -> dict[str, Any]:
-        return {f"x{j}": X[:, j] for j in range(X.shape[1])}
+class YdfBoostClassifier:
+    """YDF's boosting with sparse oblique splits, behind scikit-learn's methods."""
 
-    def fit(self, X: Any, y: Any) -> YdfForest:  # noqa: D102
+    task = "CLASSIFICATION"
+    learner = "GradientBoostedTreesLearner"
+
+    def __init__(self, n_jobs: int, random_state: int) -> None:
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def _to_columns(self, X: Any) -> dict[str, Any]:
+        if isinstance(X, np.ndarray):
+            return {f"x{j}": X[:, j] for j in range(X.shape[1])}
+        return {f"x{j}": X[name].to_numpy() for j, name in enumerate(X)}
+
+    def _get_settings(self, learner: Any) -> dict[str, Any]:
+        return dict(learner.hyperparameter_templates()["benchmark_rank1v1"])
+
+    def fit(self, X: Any, y: Any) -> YdfBoostClassifier:
+        """Train with the settings for such splits."""
         import ydf
 
         ydf.verbose(0)
-        learner = ydf.RandomForestLearner(
-            label="y",
-            num_trees=100,
-            # Its own settings for such splits, "benchmark_rank1"; the plain ones try as many
-            # times more hyperplanes as there are columns, and ended at the limit of time.
-            split_axis="SPARSE_OBLIQUE",
-            sparse_oblique_normalization="MIN_MAX",
-            sparse_oblique_num_projections_exponent=1.0,
-            num_threads=self.n_threads,
-            compute_oob_performances=False,
-        )
-        self.model = learner.train({**self._to_frame(X), "y": y})
+        learner = getattr(ydf, self.learner)
+        self.model_ = learner(
+            label="y", task=getattr(ydf.Task, self.task), random_seed=self.random_state,
+            num_threads=self.n_jobs, **self._get_settings(learner),
+        ).train({**self._to_columns(X), "y": y})  # fmt: skip
+        if self.task == "CLASSIFICATION":
+            self.classes_ = np.array(self.model_.label_classes()).astype(np.int64)
         return self
 
-    def predict_proba(self, X: Any) -> Any:  # noqa: D102
-        return self.model.predict(self._to_frame(X), num_threads=self.n_threads)
+    def predict_proba(self, X: Any) -> Any:
+        """Return a column for each class."""
+        proba = self.model_.predict(self._to_columns(X), num_threads=self.n_jobs)
+        return np.column_stack([1 - proba, proba]) if proba.ndim == 1 else proba
+
+    def predict(self, X: Any) -> Any:
+        """Return labels, or numbers."""
+        if self.task == "REGRESSION":
+            return self.model_.predict(self._to_columns(X), num_threads=self.n_jobs)
+        return self.classes_[self.predict_proba(X).argmax(axis=1)]
+
+
+class YdfBoostRegressor(YdfBoostClassifier):
+    """The same for numbers."""
+
+    task = "REGRESSION"
+
+
+class YdfForestClassifier(YdfBoostClassifier):
+    """YDF's random forest with sparse oblique splits.
+
+    Its own settings for such splits, "benchmark_rank1"; the plain ones try as many times more
+    hyperplanes as there are columns, and ended at the limit of time.
+    """
+
+    learner = "RandomForestLearner"
+
+    def _get_settings(self, learner: Any) -> dict[str, Any]:
+        return {
+            "num_trees": 100, "split_axis": "SPARSE_OBLIQUE",
+            "sparse_oblique_normalization": "MIN_MAX",
+            "sparse_oblique_num_projections_exponent": 1.0, "compute_oob_performances": False,
+        }  # fmt: skip
+
+
+class YdfForestRegressor(YdfForestClassifier):
+    """The same for numbers."""
+
+    task = "REGRESSION"
 
 
 # ---- The tuned forest
@@ -278,7 +383,7 @@ class TunedForest:
         self.model_ = LHForestClassifier(
             random_state=self.seed, n_jobs=1, **self.settings[self.setting_]
         )
-        self.model_.fit(X, y)
+        self.classes_ = self.model_.fit(X, y).classes_
         return self
 
     def predict_proba(self, X: NDArray[np.float64]) -> NDArray[np.float64]:

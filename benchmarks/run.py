@@ -4,11 +4,12 @@
 
     python -m benchmarks.run accuracy                        # all of it; takes hours
     python -m benchmarks.run accuracy --datasets wine wdbc --seeds 3
+    python -m benchmarks.run comparison --models "LHForest, defaults" RF --roles judge
+    python -m benchmarks.run comparison --models "LHForest, defaults" --threads 1 2
+    python -m benchmarks.run comparison --stale              # ours again where sources changed
     python -m benchmarks.run speed --budget-minutes 25       # the most important first
     python -m benchmarks.run speed --tasks synth --again     # another round; the page has the best
-    python -m benchmarks.run defaults --models "LHForest, defaults" "LHForest, max_features=1.0"
     python -m benchmarks.run robustness --tasks holes --seeds 30
-    python -m benchmarks.run dask --tasks overhead
     python -m benchmarks.report                              # pages from the lines
 
 Every measurement is one JSON line of ``benchmarks/results/<kind>.jsonl``, written as soon as it
@@ -33,7 +34,7 @@ from typing import Any, NamedTuple
 
 from tqdm import tqdm
 
-from benchmarks import data, lines
+from benchmarks import data, lines, models
 
 try:
     import resource
@@ -42,6 +43,7 @@ except ImportError:  # Windows: no limit there
 
 Job = dict[str, Any]
 Work = Callable[[Job], Any]
+Prepare = Callable[[Job], dict[str, str]]  # environment variables that a job needs
 
 
 class Kind(NamedTuple):
@@ -54,19 +56,25 @@ class Kind(NamedTuple):
     n_workers: int = 2
     limit: float = 1500.0  # seconds of CPU time for each thread of a job
     is_fresh: bool = False  # a process for each job: none inherits memory or thread pools
-    is_by_build: bool = False  # another build of the package is measured again
+    is_by_build: bool = False  # with other sources all is measured again
+    keeps_errors: bool = False  # what fails has a line that says so
 
 
 KINDS = {
-    "accuracy": Kind("accuracy"),
-    "defaults": Kind("accuracy", "list_folds"),
-    "robustness": Kind("accuracy", "list_robustness", "measure_robustness", n_seeds=3),
+    "accuracy": Kind("comparison", "list_accuracy"),
+    "defaults": Kind("comparison", "list_folds"),
+    "comparison": Kind(
+        "comparison", "list_comparison", n_seeds=3, n_workers=1, limit=600.0, is_fresh=True,
+        keeps_errors=True,
+    ),
+    "robustness": Kind("robustness", n_seeds=3),
     "speed": Kind("speed", n_workers=1, limit=600.0, is_fresh=True, is_by_build=True),
     "engine_speed": Kind(
         "speed", "list_boosts", "measure_boosts", n_workers=1, is_fresh=True, is_by_build=True
     ),
+    "engine_choices": Kind("engine_choices", n_seeds=3, n_workers=1, is_by_build=True),
     "dask": Kind("dask", n_workers=1, limit=math.inf, is_fresh=True),
-}
+}  # fmt: skip
 
 
 # ---- Worker processes
@@ -112,31 +120,28 @@ def _serve(pipe: Any, work: Work, limit: float) -> None:
 
 
 @contextmanager
-def _limit_threads(n_threads: int) -> Iterator[None]:
-    """Give the processes that start here a number of threads for OpenMP, BLAS and Numba."""
-    names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")
-    before = {name: os.environ.get(name) for name in names}
-    os.environ.update(dict.fromkeys(names, str(n_threads)))
+def _environment(changes: dict[str, str]) -> Iterator[None]:
+    """Give the processes that start here some variables."""
+    before = os.environ.copy()
+    os.environ.update(changes)
     try:
         yield
     finally:
-        for name, value in before.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value
+        for name in changes.keys() - before.keys():
+            del os.environ[name]
+        os.environ.update(before)
 
 
 class _Worker:
-    def __init__(self, work: Work, limit: float, job: Job) -> None:
+    def __init__(self, work: Work, limit: float, environment: dict[str, str]) -> None:
         context = get_context("spawn")  # no threads or memory of the parent are inherited
         self.pipe, theirs = context.Pipe()
         # Not a daemon: those may not start a Dask cluster.
         self.process = context.Process(target=_serve, args=(theirs, work, limit))
-        with _limit_threads(job.get("threads", 1)):
+        self.environment = environment
+        with _environment(environment):
             self.process.start()
         theirs.close()
-        self.give(job)
 
     def give(self, job: Job) -> None:
         self.job = job
@@ -159,37 +164,49 @@ class _Worker:
         self.process.join()
 
 
+def _prepare_threads(job: Job) -> dict[str, str]:
+    """Return the variables that tell OpenMP, BLAS and Numba the number of threads."""
+    names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")
+    return dict.fromkeys(names, str(job.get("threads", 1)))
+
+
 def do_jobs(
-    jobs: Iterable[Job], work: Work, n_workers: int, limit: float, *, is_fresh: bool = False
+    jobs: Iterable[Job],
+    work: Work,
+    kind: Kind,
+    prepare: Prepare = lambda _: {},
 ) -> Generator[tuple[Job, Any]]:
     """Yield each job with its result, in the order of completion.
 
-    The result is :class:`OverLimit` for a job that took more than `limit` seconds of CPU time
-    a thread, and :class:`Failed` for one that raised; a new worker then takes the next job.
+    The result is :class:`OverLimit` for a job that took more than its limit of CPU time, and
+    :class:`Failed` for one that raised. A worker takes the next job that needs the same
+    variables, which `prepare` returns.
     """
     queue = iter(jobs)
-    workers: list[_Worker] = []
+    busy: list[_Worker] = []
+    idle: list[_Worker] = []
     try:
-        for job in queue:
-            workers.append(_Worker(work, limit, job))
-            if len(workers) == n_workers:
-                break
-        while workers:
-            ready = connection.wait([worker.pipe for worker in workers])
-            for worker in [worker for worker in workers if worker.pipe in ready]:
-                result, done = worker.take(), worker.job
-                workers.remove(worker)
-                following = next(queue, None)
-                if following is None or is_fresh or not worker.process.is_alive():
+        while True:
+            while len(busy) < kind.n_workers and (job := next(queue, None)) is not None:
+                environment = {**_prepare_threads(job), **prepare(job)}
+                fit = [worker for worker in idle if worker.environment == environment]
+                worker = fit[0] if fit else _Worker(work, kind.limit, environment)
+                idle = [each for each in idle if each is not worker]
+                worker.give(job)
+                busy.append(worker)
+            if not busy:
+                return
+            ready = connection.wait([worker.pipe for worker in busy])
+            for worker in [worker for worker in busy if worker.pipe in ready]:
+                result = worker.take()
+                busy.remove(worker)
+                if kind.is_fresh or not worker.process.is_alive():
                     worker.end()
-                    if following is not None:
-                        workers.append(_Worker(work, limit, following))
                 else:
-                    worker.give(following)
-                    workers.append(worker)
-                yield done, result
+                    idle.append(worker)
+                yield worker.job, result
     finally:
-        for worker in workers:
+        for worker in (*busy, *idle):
             worker.end()
 
 
@@ -211,20 +228,24 @@ def _until(deadline: float, jobs: list[Job], loads: dict[str, float]) -> Iterato
         yield job
 
 
-def run(jobs: list[Job], work: Work, out: Path, kind: Kind, *, budget: float = math.inf) -> int:
+def run(jobs: list[Job], out: Path, kind: Kind, *, budget: float = math.inf) -> int:
     """Do the jobs and append their lines; return how many failed."""
+    module = importlib.import_module(f"benchmarks.kinds.{kind.module}")
+    prepare: Prepare = getattr(module, "prepare", lambda _: {})
     number = lines.start_run(out)
     loads: dict[str, float] = {}
     queue = _until(time.monotonic() + budget, jobs, loads)
     n_failed = 0
-    done = do_jobs(queue, work, kind.n_workers, kind.limit, is_fresh=kind.is_fresh)
+    done = do_jobs(queue, getattr(module, kind.measure), kind, prepare)
     with closing(done), tqdm(total=len(jobs)) as bar:
         for job, result in done:
             bar.update()
             if isinstance(result, Failed):
                 n_failed += 1
                 tqdm.write(f"failed: {_describe(job)}: {result}")
-                continue
+                if not kind.keeps_errors:
+                    continue
+                result = {"error": " ".join(str(result).split())[:300]}
             if isinstance(result, OverLimit):
                 result = {"over_s": kind.limit}
             load = loads.get(_describe(job))
@@ -234,16 +255,21 @@ def run(jobs: list[Job], work: Work, out: Path, kind: Kind, *, budget: float = m
     return n_failed
 
 
-def drop_done(jobs: list[Job], out: Path, kind: Kind) -> list[Job]:
-    """Return the jobs without a line; one that took too long may try again with more time."""
+def drop_done(jobs: list[Job], out: Path, kind: Kind, *, stale: bool = False) -> list[Job]:
+    """Return the jobs without a line; one that took too long may try again with more time.
+
+    If `stale`, our lines of other sources do not count.
+    """
     build = lines.compute_build()
     measured = [
         line
         for line in lines.read(out)
         if line.get("over_s", kind.limit) >= kind.limit
-        and (not kind.is_by_build or line.get("build") == build)
+        and (
+            line.get("build") == build
+            or not (kind.is_by_build or (stale and models.is_ours(line.get("model", ""))))
+        )
     ]
-
     done = {
         fields: {tuple(line.get(name) for name in fields) for line in measured}
         for fields in {tuple(job) for job in jobs}
@@ -257,7 +283,7 @@ def drop_absent(jobs: list[Job], *, may_download: bool) -> list[Job]:
     for name in dict.fromkeys(job.get("data", "") for job in jobs):
         dataset = data.ALIASES.get(name, name)
         if dataset not in data.ALL:
-            continue  # synthetic
+            continue  # synthetic, or found in a folder
         try:
             data.ensure(dataset, may_download=may_download)
         except data.Absent as error:
@@ -270,7 +296,7 @@ def select(jobs: list[Job], options: argparse.Namespace) -> list[Job]:
     """Return the jobs that the command line asks for; refuse names that no job has."""
     given = {
         "data": options.datasets, "model": options.models, "task": options.tasks,
-        "threads": options.threads,
+        "choice": options.choices, "role": options.roles, "threads": options.threads,
     }  # fmt: skip
     for field, wanted in given.items():
         known = list(dict.fromkeys(job[field] for job in jobs if field in job))
@@ -293,10 +319,13 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     add("kind", choices=KINDS)
     add("--datasets", nargs="+", metavar="NAME", help="only these data sets")
     add("--models", nargs="+", metavar="NAME", help="only these models, by their names in tables")
+    add("--roles", nargs="+", metavar="NAME", help="only tables to judge, choose, or named ones")
     add("--tasks", nargs="+", metavar="NAME", help="only these (see --list)")
+    add("--choices", nargs="+", metavar="NAME", help="only these constants, or the default")
     add("--threads", nargs="+", type=int, metavar="N", help="only jobs with these threads")
     add("--seeds", type=int, help="random splits")
     add("--list", action="store_true", help="print the jobs and leave")
+    add("--stale", action="store_true", help="measure our lines of other sources again")
     add("--again", action="store_true", help="measure again what has a line")
     add("--budget-minutes", type=float, default=math.inf, help="start no job after these")
     add("--workers", type=int, help="jobs at a time")
@@ -318,7 +347,7 @@ def main(arguments: list[str] | None = None) -> int:
     )
     options.seeds = options.seeds or kind.n_seeds
     out = options.out or lines.RESULTS / f"{options.kind}.jsonl"
-    module = importlib.import_module(f"benchmarks.{kind.module}")
+    module = importlib.import_module(f"benchmarks.kinds.{kind.module}")
     try:
         jobs = select(getattr(module, kind.list_jobs)(options), options)
     except ValueError as error:
@@ -329,12 +358,12 @@ def main(arguments: list[str] | None = None) -> int:
     lines.mend(out)
     jobs = drop_absent(jobs, may_download=not options.offline)
     if not options.again:
-        jobs = drop_done(jobs, out, kind)
+        jobs = drop_done(jobs, out, kind, stale=options.stale)
     if not jobs:
         print("Nothing to do: every line is there.")
         return 0
-    budget = 60 * options.budget_minutes
-    return 1 if run(jobs, getattr(module, kind.measure), out, kind, budget=budget) else 0
+    n_failed = run(jobs, out, kind, budget=60 * options.budget_minutes)
+    return int(n_failed > 0 and not kind.keeps_errors)
 
 
 if __name__ == "__main__":

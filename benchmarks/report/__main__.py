@@ -15,18 +15,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from benchmarks import lines
-from benchmarks.report import (
-    accuracy,
-    boosting,
-    engine,
-    probabilities,
-    robustness,
-    scaling,
-    speed,
-)
+from benchmarks.report import accuracy, comparison, engine_choices, speed
 
 DOCS = Path(__file__).parents[2] / "docs"
-OWN_COMMANDS = ("boosting", "engine_choices")
 
 Writer = Callable[[Path, Path], list[Path]]
 
@@ -34,12 +25,12 @@ Writer = Callable[[Path, Path], list[Path]]
 PAGES: dict[str, tuple[str, Writer]] = {
     "accuracy": ("accuracy", accuracy.write),
     "speed": ("speed", speed.write),
-    "robustness": ("robustness", robustness.write),
-    "probabilities": ("defaults", probabilities.write),
-    "scaling": ("dask", scaling.write),
-    "boosting": ("boosting", boosting.write),
-    "engine_speed": ("engine_speed", engine.write_speed),
-    "engine_choices": ("engine_choices", engine.write_choices),
+    "robustness": ("robustness", accuracy.write_robustness),
+    "probabilities": ("defaults", accuracy.write_probabilities),
+    "scaling": ("dask", speed.write_scaling),
+    "boosting": ("comparison", comparison.write),
+    "engine_speed": ("engine_speed", speed.write_engine),
+    "engine_choices": ("engine_choices", engine_choices.write),
 }
 
 
@@ -61,8 +52,7 @@ def main(arguments: list[str] | None = None) -> None:
         kind, write = PAGES[name]
         path = options.results / f"{kind}.jsonl"
         if not lines.read(path):
-            command = kind if kind in OWN_COMMANDS else f"run {kind}"
-            raise SystemExit(f"{path} has no lines: run python -m benchmarks.{command} first.")
+            raise SystemExit(f"{path} has no lines: run python -m benchmarks.run {kind} first.")
         for made in write(path, options.out):
             print(made)
 

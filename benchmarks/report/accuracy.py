@@ -1,4 +1,4 @@
-"""The pages on accuracy: models and peers run here, and the paper's tables next to ours."""
+"""The pages on accuracy: models and peers, the paper's tables, probabilities, robustness."""
 
 from __future__ import annotations
 
@@ -9,10 +9,19 @@ import numpy as np
 
 from benchmarks import lines, models
 from benchmarks.data import ALL, PAPER
+from benchmarks.kinds.comparison import N_FOLDS
 from benchmarks.lines import Line
 from benchmarks.models import read_paper_accuracy, read_paper_table
 from benchmarks.report import summary
-from benchmarks.report.summary import PM, Result, Results, format_result, format_row, make_table
+from benchmarks.report.summary import (
+    PM,
+    Result,
+    Results,
+    format_result,
+    format_row,
+    group_lines,
+    make_table,
+)
 
 OURS = (models.DEFAULTS, models.TUNED)
 MAIN = (*OURS, *models.PEERS)
@@ -50,19 +59,6 @@ def list_datasets(results: Results) -> list[str]:
 # ---- Models and peers
 
 
-def make_accuracy_table(results: Results, present: list[str]) -> str:
-    """Return the table of all models."""
-    rows = [
-        [
-            name,
-            summary.describe_splits(results, name, present),
-            *format_row(results, name, present),
-        ]
-        for name in list_datasets(results)
-    ]
-    return make_table(["data set", "splits", *present], rows)
-
-
 def make_rank_table(measured: list[Line], present: list[str]) -> str:
     """Return mean ranks of accuracy, log-loss and calibration error, and wins."""
     names, table = summary.compare(measured, present)
@@ -93,19 +89,6 @@ def make_rank_table(measured: list[Line], present: list[str]) -> str:
     )
 
 
-def list_incomplete(measured: list[Line], present: list[str]) -> str:
-    """Return a sentence on the data sets that the ranks leave out."""
-    complete, _ = summary.compare(measured, present)
-    left = [name for name in PAPER if name not in complete]
-    if not left:
-        return ""
-    return (
-        "\nNot in the ranks, because a model has not run there (see the table above): "
-        + ", ".join(left)
-        + ".\n"
-    )
-
-
 def make_rank_sections(measured: list[Line], present: list[str]) -> str:
     """Return the ranks of all models, and of fewer models on more splits."""
     untuned = [model for model in present if model != models.TUNED]
@@ -114,13 +97,19 @@ def make_rank_sections(measured: list[Line], present: list[str]) -> str:
         "Defaults only": untuned,
         "Without CatBoost, which has run on fewer splits": [m for m in untuned if m != "CatBoost"],
     }
-    sections, seen = [], []
+    sections: dict[tuple[str, ...], str] = {}
     for title, group in groups.items():
-        if group not in seen and summary.compare(measured, group)[0]:
-            text = make_rank_table(measured, group) + list_incomplete(measured, group)
-            sections.append(f"### {title}\n\n{text}")
-        seen.append(group)
-    return "\n".join(sections)
+        complete, _ = summary.compare(measured, group)
+        if tuple(group) in sections or not complete:
+            continue
+        text = f"### {title}\n\n{make_rank_table(measured, group)}"
+        if left := [name for name in PAPER if name not in complete]:
+            text += (
+                "\nNot in the ranks, because a model has not run there (see the table above): "
+                f"{', '.join(left)}.\n"
+            )
+        sections[tuple(group)] = text
+    return "\n".join(sections.values())
 
 
 def describe_runs(path: Path) -> str:
@@ -135,6 +124,14 @@ def describe_runs(path: Path) -> str:
 def make_accuracy_page(path: Path, measured: list[Line], results: Results) -> str:
     """Return the page of all models with their defaults."""
     present = list_present(results)
+    rows = [
+        [
+            name,
+            summary.describe_splits(results, name, present),
+            *format_row(results, name, present),
+        ]
+        for name in list_datasets(results)
+    ]
     return f"""# Accuracy of lhtree and its peers
 
 {NOTE}
@@ -148,7 +145,7 @@ search by cross-validation on the training rows of each split (`TunedForest` in
 HistGB are scikit-learn's. Cheap models have run on more splits than costly ones: compare them by
 the ranks below, which rest on shared splits.
 
-{make_accuracy_table(results, present)}
+{make_table(["data set", "splits", *present], rows)}
 
 ## Ranks
 
@@ -225,7 +222,7 @@ def make_reproduction(results: Results) -> str:
         if not ALL[name].checksum:
             rows.append([*cells, "data not available", *[""] * 6])
             continue
-        is_sampled = models.read_paper_forest(name)["max_samples"] is not None
+        is_sampled = (models.read_paper_forest(name) or {}).get("max_samples") is not None
         found = [results.get((name, kind)) for kind in kinds]
         checks = [check_paper(result, quoted[name]) for result in found]
         best = next((c for c in ("above", "within", "below") if c in checks[1:]), "not run")
@@ -238,11 +235,6 @@ def make_reproduction(results: Results) -> str:
     header = ["data set", "paper"]
     for letter, kind in zip("abc", kinds, strict=True):
         header += [f"({letter}) {kind}", ""]
-    return make_table([*header, "max_samples < 1"], rows) + "\n\n" + make_totals(counts)
-
-
-def make_totals(counts: dict[str, Counter[str]]) -> str:
-    """Return how many data sets are above, within and below the paper's numbers."""
     titles = (
         f"(a) {models.PAPER}, rows with max_samples < 1",
         f"(a) {models.PAPER}, all rows",
@@ -250,12 +242,13 @@ def make_totals(counts: dict[str, Counter[str]]) -> str:
         f"(c) {models.TUNED}",
         "the better of (b) and (c)",
     )
-    checks = ("above", "within", "below", "not run")
-    rows = [
-        [title, *[count[c] for c in checks]]
+    checks = ["above", "within", "below", "not run"]
+    totals = [
+        [title, *[count[check] for check in checks]]
         for title, count in zip(titles, counts.values(), strict=True)
     ]
-    return make_table(["", *checks], rows)
+    table = make_table([*header, "max_samples < 1"], rows)
+    return f"{table}\n\n{make_table(['', *checks], totals)}"
 
 
 def make_quoted_table(results: Results, number: int) -> str:
@@ -318,20 +311,22 @@ def make_settings_table(measured: list[Line]) -> str:
     return make_table(header, rows)
 
 
-PAPER_PAGE = """# The paper's tables, next to ours
+def make_paper_page(measured: list[Line], results: Results) -> str:
+    """Return the page of the paper's tables."""
+    return f"""# The paper's tables, next to ours
 
-{note}
+{NOTE}
 
 "Quoted" is as printed in the paper; "here" was run by this package's benchmarks on the same
 data sets (`data not available`: no complete public copy could be reached).
 
 ## Does it reproduce?
 
-LHT's column of the paper against (a) {preset_paper}, with the paper's settings, table 5 as
-written; (b) {defaults}; (c) {tuned}. "within": less than one of the paper's
+LHT's column of the paper against (a) {models.PAPER}, with the paper's settings, table 5 as
+written; (b) {models.DEFAULTS}; (c) {models.TUNED}. "within": less than one of the paper's
 standard deviations below the paper's number.
 
-{reproduction}
+{make_reproduction(results)}
 
 ![Gap to the paper's LHT](paper.svg)
 
@@ -339,43 +334,141 @@ standard deviations below the paper's number.
 
 TAO, DGT and DTSemNet are quoted only.
 
-{table_1}
+{make_quoted_table(results, 1)}
 
 ## Table 2: ensembles
 
 Here: peers with the settings of the paper's table 6.
 
-{table_2}
+{make_quoted_table(results, 2)}
 
 ## Table 3: training time in seconds
 
 Here: CPU time on one thread, of fits with the settings of tables 5 and 6.
 
-{table_3}
+{make_time_table(results)}
 
 ## Table 4: Wine by beta
 
 One tree per class, `LHTClassifier`.
 
-{table_4}
+{make_beta_table(results)}
 
 ## Table 5: settings of LHT
 
-{table_5}
+{make_settings_table(measured)}
 """
 
 
-def make_paper_page(measured: list[Line], results: Results) -> str:
-    """Return the page of the paper's tables."""
-    return PAPER_PAGE.format(
-        note=NOTE,
-        preset_paper=models.PAPER,
-        defaults=models.DEFAULTS,
-        tuned=models.TUNED,
-        reproduction=make_reproduction(results),
-        table_1=make_quoted_table(results, 1),
-        table_2=make_quoted_table(results, 2),
-        table_3=make_time_table(results),
-        table_4=make_beta_table(results),
-        table_5=make_settings_table(measured),
+# ---- Probabilities and out-of-bag estimates
+
+
+def make_probability_table(measured: list[Line]) -> str:
+    """Return accuracy, log-loss and calibration error on the tables that all models share."""
+    names = list(dict.fromkeys(line["model"] for line in measured))
+    columns = []
+    for field, factor, digits in (("accuracy", 1, 2), ("log_loss", 1, 3), ("ece", 100, 1)):
+        tables, values = summary.compare(measured, names, field, "fold")
+        ranks = summary.rank(values, is_loss=field != "accuracy").mean(axis=0)
+        means = values.mean(axis=0)
+        columns += [
+            [f"{rank:.2f}" for rank in ranks],
+            [f"{factor * mean:.{digits}f}" for mean in means],
+        ]
+        if field == "log_loss":
+            order = np.argsort(means)
+    header = ["model", "rank of accuracy", "accuracy, %", "rank of log-loss", "log-loss",
+              "rank of calibration error", "calibration error, %"]  # fmt: skip
+    rows = [[names[j], *[column[j] for column in columns]] for j in order]
+    return f"{len(tables)} tables, {N_FOLDS} folds each.\n\n{make_table(header, rows)}"
+
+
+def describe_oob(measured: list[Line]) -> str:
+    """Return how far out-of-bag accuracy is from that on the rows of the fold."""
+    every = [x for x in measured if "oob_accuracy" in x and x["model"] == models.CALIBRATED]
+    groups = group_lines(every, "data")
+    gap = {
+        name: 100 * float(np.mean([x["oob_accuracy"] - x["accuracy"] for x in group]))
+        for (name,), group in groups.items()
+    }
+    least, most = min(gap, key=lambda x: gap[x]), max(gap, key=lambda x: gap[x])
+    values = np.array(list(gap.values()))
+    return (
+        f"Out-of-bag minus held-out accuracy, mean over {len(gap)} tables: "
+        f"{values.mean():+.2f} points\n(mean size {np.abs(values).mean():.2f}, from "
+        f"{gap[least]:+.1f} on {least} to {gap[most]:+.1f} on {most}). Forests of 100 estimators."
     )
+
+
+def write_probabilities(path: Path, out: Path) -> list[Path]:
+    """Write the page of a file of lines."""
+    measured = lines.read(path, "data", "model", "fold")
+    page = f"""# Probabilities and out-of-bag estimates
+
+`python -m benchmarks.report` makes this page from the lines of
+`python -m benchmarks.run defaults`; do not edit it.
+
+Cross-validation within the training rows of split 0 (at most 3,000) and on synthetic tables;
+peers with their defaults. Log-loss and the calibration error of the most probable class (15 bins
+of equal width) are better where they are lower. "Calibrated" is `calibration="oob"`: the same
+forests, whose probabilities are fitted to out-of-bag votes.
+
+{make_probability_table(measured)}
+
+Calibration has one exponent, fitted to the votes that each row gets from trees that did not see
+it; it leaves the labels as they are. Ranks are among the models of this table.
+
+## Out of bag
+
+{describe_oob(measured)}
+"""
+    (out / "probabilities.md").write_text(page, encoding="utf-8")
+    return [out / "probabilities.md"]
+
+
+# ---- Tables as they come
+
+TITLES = {
+    "frame": f"{models.DEFAULTS}: frames as they are, and prepared by hand (one-hot, median)",
+    "holes": f"{models.DEFAULTS}: 30 % of the values removed",
+    "units": 'LHForest, contrast="standardized": columns times powers of ten',
+    "outliers": f"{models.DEFAULTS}: ten values of 1e6 times the range",
+    "oob": f"{models.DEFAULTS}: out-of-bag estimate and accuracy on test rows",
+}
+
+
+def make_robustness_row(name: str, group: list[Line], columns: list[str]) -> list[object]:
+    """Return a row of a table: means over the splits."""
+    n_estimators = "/".join(map(str, sorted({line["n_estimators"] for line in group})))
+    means = [f"{100 * np.mean([line['result'][key] for line in group]):.2f}" for key in columns]
+    return [name, n_estimators, len(group), *means]
+
+
+def make_robustness_page(measured: list[Line]) -> str:
+    """Return the page on tables as they come."""
+    pieces = [
+        "# Robustness",
+        "`python -m benchmarks.report` makes this page from the lines of "
+        "`python -m benchmarks.run robustness`;\ndo not edit it.",
+        "Accuracy on test rows in percent, means over 80/20 splits. HistGB is scikit-learn's\n"
+        "`HistGradientBoostingClassifier` with its defaults.",
+    ]
+    for task, title in TITLES.items():
+        every = [line for line in measured if line["task"] == task]
+        if not every:
+            continue
+        columns = list(every[0]["result"])
+        groups = group_lines(every, "data")
+        rows = [make_robustness_row(key[0], group, columns) for key, group in groups.items()]
+        if task == "oob":
+            rows.append(make_robustness_row("**mean**", every, columns))
+        header = ["data set", "estimators", "splits", *columns]
+        pieces += [f"## {title}", make_table(header, rows)]
+    return "\n\n".join(pieces) + "\n"
+
+
+def write_robustness(path: Path, out: Path) -> list[Path]:
+    """Write the page of a file of lines."""
+    page = make_robustness_page(lines.read(path, "task", "data", "model", "seed"))
+    (out / "robustness.md").write_text(page, encoding="utf-8")
+    return [out / "robustness.md"]

@@ -1,18 +1,26 @@
-"""The page on speed, memory and size. Every row names the model that it measured."""
+"""The pages on speed: of models and peers, of the engine, of growth on a cluster.
+
+Every row names the model that it measured.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import numpy as np
 
-from benchmarks import lines, models, speed
+from benchmarks import lines, models
+from benchmarks.kinds import speed
+from benchmarks.kinds.clocks import SLOW
 from benchmarks.lines import Line
-from benchmarks.report.summary import make_table
+from benchmarks.report import summary
+from benchmarks.report.summary import group_lines, make_table
 
 PEERS = ("RF", "XGBoost", "LightGBM", "CatBoost")
 COLUMNS = (*speed.LHT, "RF", "ExtraTrees", "HistGB", "XGBoost", "LightGBM", "CatBoost", "YDF")
+THREADS = {1: "1 thread", 2: "2 threads"}
 TIMES = ("fit_s", "bulk_s", "one_ms", "plain_ms", "both_ms", "onnx_s")
 TABLES = ("segment", "satimage", "pendigits", "synth50k", "skin", "connect4_onehot", "mnist")
 KEY = ("task", "data", "model", "threads", "rows", "columns", "max_depth")
@@ -123,19 +131,10 @@ class Goals:
         """Add a number that should be at most `most`."""
         self.add(model, what, f"at most {most:g}", value, value is not None and value <= most)
 
-    def compare(self, model: str, what: str, value: float | None) -> None:
-        """Add a number of a peer, which has no goal."""
-        self.rows.append([f"{model}: {what}", "", format_number(value), "for comparison"])
-
 
 def divide(a: float | None, b: float | None) -> float | None:
     """Return a / b; None if either is not known."""
     return None if a is None or not b else a / b
-
-
-def count_threads(n: int) -> str:
-    """Return a number of threads in words."""
-    return "1 thread" if n == 1 else f"{n} threads"
 
 
 def select_fastest(
@@ -161,7 +160,7 @@ def add_fit_goals(goals: Goals, measured: Measured) -> None:
         for n in (1, 2):
             peer, seconds = select_fastest(measured, "fit_s", name, n)
             value = divide(seconds, measured.get("fit_s", name, models.PAPER, n))
-            what = f"fit, {name}, {count_threads(n)}, against the fastest peer, {peer}"
+            what = f"fit, {name}, {THREADS[n]}, against the fastest peer, {peer}"
             goals.at_least(models.PAPER, what, value, 1)
     for name, ours, n, peer, least in (
         ("synth50k", models.PAPER, 1, "LightGBM", 2),
@@ -173,7 +172,7 @@ def add_fit_goals(goals: Goals, measured: Measured) -> None:
         ("mnist", models.PAPER, 2, "LightGBM", 1),
     ):
         against = models.name_timed_peer(peer, name)
-        what = f"fit, {name}, {count_threads(n)}, against {against}"
+        what = f"fit, {name}, {THREADS[n]}, against {against}"
         goals.at_least(ours, what, ratio(name, peer, ours, n), least)
     for model in speed.LHT:
         one, two = (measured.get("fit_s", "synth50k", model, n) for n in (1, 2))
@@ -255,8 +254,8 @@ def add_size_goals(goals: Goals, measured: Measured) -> None:
         what = "fit, synth50k, 2 threads, beside a busy core: times slower"
         if model in speed.LHT:
             goals.at_most(model, what, value, 2.5)
-        else:
-            goals.compare(model, what, value)
+        else:  # a peer has no goal
+            goals.rows.append([f"{model}: {what}", "", format_number(value), "for comparison"])
 
 
 def make_goals(measured: Measured) -> str:
@@ -340,7 +339,7 @@ the paper does not have. ExtraTrees and YDF have 100 trees, HistGB has its 100 r
 
 SECTIONS: tuple[tuple[str, str, Callable[[Measured], str]], ...] = (
     ("Goals", "Ratios of times in this run; above one means that lhtree is faster.", make_goals),
-    ("Fit, seconds", f"Best of several repeats and rounds; a fit of more than {speed.SLOW:.0f} s "
+    ("Fit, seconds", f"Best of several repeats and rounds; a fit of more than {SLOW:.0f} s "
      "is timed once in each. `> limit`: the measurement was ended.",
      lambda x: make_model_table(x, "fit_s")),
     ("Prediction in bulk, seconds", "`predict_proba` of 10,000 test rows, or all of them where "
@@ -371,3 +370,139 @@ def write(path: Path, out: Path) -> list[Path]:
             pieces += [f"## {title}", text, table]
     (out / "speed.md").write_text("\n\n".join(pieces) + "\n", encoding="utf-8")
     return [out / "speed.md"]
+
+
+# ---- The engine next to LightGBM
+
+ENGINE_TOP = """# Speed of the exact engine
+
+Fit times of boosting on one thread next to LightGBM's at the same settings: 100 rounds of trees
+with 31 leaves, learning rate 0.1, l2 regularisation 1, no early stopping, processor time, the
+fastest of three. Columns of `lhtree` say how many times LightGBM's time they take.
+`python -m benchmarks.run engine_speed` measures; `python -m benchmarks.report` makes this page.
+"""
+
+
+def make_engine_page(found: list[Line]) -> str:
+    """Return the page for the measurements of one build."""
+    header = ("table", f"{speed.PEER_OF_BOOSTS}, s", *(f"{name}, of it" for name in speed.BOOSTS))
+    ratios = [
+        [line["fit_s"][name] / line["fit_s"][speed.PEER_OF_BOOSTS] for name in speed.BOOSTS]
+        for line in found
+    ]
+    rows = [
+        [
+            line["data"].removeprefix("regression/"),
+            f"{line['fit_s'][speed.PEER_OF_BOOSTS]:.2f}",
+            *(f"{each:.2f}" for each in own),
+        ]
+        for line, own in zip(found, ratios, strict=True)
+    ]
+    means = np.exp(np.log(ratios).mean(axis=0))
+    rows.append(["geometric mean", "", *(f"{mean:.2f}" for mean in means)])
+    return f"{ENGINE_TOP}\n{make_table(header, rows)}\n"
+
+
+def write_engine(path: Path, out: Path) -> list[Path]:
+    """Write the page of the newest build, in the folder ``design`` beside `out`."""
+    found = lines.read(path, "data", "build")
+    newest = [line for line in found if line["build"] == found[-1]["build"]]
+    return [summary.write_design(out, "engine-speed", make_engine_page(newest))]
+
+
+# ---- A Dask cluster
+
+
+def format_size(n_bytes: float) -> str:
+    """Return a number of bytes for people."""
+    for unit in ("B", "kB"):
+        if n_bytes < 1000:
+            return f"{n_bytes:.0f} {unit}"
+        n_bytes /= 1000
+    return f"{n_bytes:.1f} MB"
+
+
+def make_overhead_table(measured: list[Line]) -> str:
+    """Return CPU time, rounds and traffic of fits on clusters of several sizes."""
+    # Lines of the first version of the benchmark counted the start of the workers.
+    found = [x for x in measured if x["task"] == "overhead" and "start_cpu" in x]
+    last = {(x["model"], x["n_workers"], x["row_limit"]): x for x in found}
+    order = sorted(last, key=lambda key: (key[0], key[2], key[1]))
+    header = ["model", "workers", "row limit", "rounds", "passes", "statistics sent a round",
+              "local CPU", "CPU", "against local", "same predictions", "load"]  # fmt: skip
+    rows = [
+        [
+            *(line["model"], line["n_workers"], f"{line['row_limit']:,}"),
+            *(line["n_rounds"], line["n_passes"]),
+            format_size(line["n_bytes"] / line["n_rounds"]) if line["n_rounds"] else "none",
+            *(f"{line['local_cpu']:.1f} s", f"{line['cpu']:.1f} s", f"{line['ratio']:.2f}"),
+            *(f"{line['same_predictions']:.2%}", line["load"]),
+        ]
+        for line in (last[key] for key in order)
+    ]
+    return make_table(header, rows)
+
+
+def make_equal_table(measured: list[Line]) -> str:
+    """Return how alike the forests of a cluster and of one process are."""
+    fields = ("data", "preset", "standardize", "n_partitions")
+    found = [x for x in measured if x["task"] == "equal" and "n_test" in x]
+    last = {tuple(x[name] for name in (*fields, "n_test")): x for x in found}
+    yes = {True: "yes", False: "no"}
+    header = ["model", "table", "standardize", "partitions", "row limit", "rounds", "nodes",
+              "same trees", "same bits", "same predictions (least)"]  # fmt: skip
+    rows = [
+        [
+            *(f"LHForest, preset {preset}", name, yes[standardize]),
+            ", ".join(str(line["n_partitions"]) for line in group),
+            *(f"{group[0]['row_limit']:,}", group[0]["n_rounds"], f"{group[0]['n_nodes']:,}"),
+            yes[all(line["same_structure"] for line in group)],
+            yes[all(line["same_bits"] for line in group)],
+            f"{min(line['same_predictions'] for line in group):.3%}",
+        ]
+        for (name, preset, standardize), group in group_lines(
+            list(last.values()), *fields[:3]
+        ).items()
+    ]
+    return make_table(header, rows)
+
+
+def make_memory_table(measured: list[Line]) -> str:
+    """Return what a table took that is larger than the memory of its workers."""
+    header = ["model", "table", "workers", "limit of each", "partitions", "rounds", "passes",
+              "row limit", "peaks of the workers", "died"]  # fmt: skip
+    found = [line for line in measured if line["task"] == "memory"]
+    rows = [
+        [
+            f"LHForest, n_estimators={line['n_estimators']}, max_depth={line['max_depth']}",
+            f"{line['n_bytes_of_table'] / 1e9:.1f} GB",
+            *(line["n_workers"], line["memory_limit"], line["n_partitions"]),
+            *(line["n_rounds"], line["n_passes"], f"{line['row_limit']:,}"),
+            ", ".join(f"{peak} MiB" for peak in line["peak_mib"]),
+            "none" if line["no_worker_died"] else "some",
+        ]
+        for line in found[-1:]
+    ]
+    return make_table(header, rows)
+
+
+def replace_table(text: str, name: str, table: str) -> str:
+    """Replace what stands between the marks of a table."""
+    mark = re.escape(f"% table: {name}\n")
+    place = rf"(?<={mark})\n.*?\n(?=\n% end)"
+    text, n = re.subn(place, lambda _: f"\n{table}\n", text, flags=re.S)
+    if n != 1:
+        raise ValueError(f"The page has the mark of the table {name!r} {n} times, not once.")
+    return text
+
+
+def write_scaling(path: Path, out: Path) -> list[Path]:
+    """Replace the tables of ``scaling.md``, beside the folder `out`."""
+    page = out.parent / "scaling.md"
+    measured = lines.read(path)
+    text = page.read_text(encoding="utf-8")
+    text = replace_table(text, "overhead", make_overhead_table(measured))
+    text = replace_table(text, "equal", make_equal_table(measured))
+    text = replace_table(text, "memory", make_memory_table(measured))
+    page.write_text(text, encoding="utf-8")
+    return [page]

@@ -162,6 +162,14 @@ def describe_splits(results: Results, name: str, columns: Sequence[str]) -> str:
     return str(max(seeds)) if len(seeds) == 1 else f"{min(seeds)} to {max(seeds)}"
 
 
+def write_design(out: Path, name: str, text: str) -> Path:
+    """Write a page of the folder ``design`` beside `out`."""
+    page = out.parent / "design" / f"{name}.md"
+    page.parent.mkdir(exist_ok=True)
+    page.write_text(text, encoding="utf-8")
+    return page
+
+
 # ---- Figures, as small SVG files
 
 OURS, PEER = "#c2410c", "#334155"

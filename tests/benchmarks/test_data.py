@@ -3,7 +3,6 @@
 import bz2
 import http.server
 import io
-import re
 import socket
 import threading
 import zipfile
@@ -14,14 +13,15 @@ import pandas as pd
 import pytest
 
 from benchmarks import data, models
-from benchmarks.data import ALL, PAPER
-from benchmarks.download import DownloadError, fetch, name_files, parse
+from benchmarks.data import ALL, PAPER, Absent, fetch, name_files, parse
+from benchmarks.kinds import comparison
+from benchmarks.report import comparison as page
 
 CONTENT = bytes(range(256)) * 2000
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
-    """Responds by the first part of the path; counts requests."""
+    """Responds by the first part of the path; notes requests."""
 
     def __init__(self, files, log, *args):
         self.files, self.log = files, log
@@ -31,10 +31,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
         """Print nothing."""
 
     def do_GET(self):
-        """Send a file: whole, cut off, without ranges, or not at all."""
+        """Send a file: whole, cut off, or not at all."""
         _, manner, name = self.path.split("/", 2)
-        start = int(re.findall(r"\d+", self.headers.get("Range", "0"))[0])
-        self.log.append((manner, start))
+        self.log.append(manner)
         content = self.files.get(name)
         if manner == "missing" or content is None:
             self.send_error(404)
@@ -42,17 +41,11 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if manner == "broken":
             self.send_error(503)
             return
-        if manner == "plain":
-            start = 0
-        if start > len(content):
-            self.send_error(416)
-            return
-        self.send_response(206 if start else 200)
-        self.send_header("Content-Length", str(len(content) - start))
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(content)))
         self.end_headers()
         is_cut = manner == "never" or (manner == "cut" and len(self.log) == 1)
-        stop = start + (len(content) - start) // 2 if is_cut else len(content)
-        self.wfile.write(content[start:stop])
+        self.wfile.write(content[: len(content) // 2] if is_cut else content)
 
 
 @pytest.fixture
@@ -71,45 +64,28 @@ def list_files(folder):
     return sorted(path.name for path in folder.rglob("*") if path.is_file())
 
 
-@pytest.mark.parametrize("manner", ["good", "cut", "plain"])
-def test_a_download_is_whole_and_resumes_where_it_broke_off(server, tmp_path, manner):
+@pytest.mark.parametrize(("manner", "n_requests"), [("good", 1), ("cut", 2)])
+def test_a_download_is_whole_and_tried_again_if_it_broke_off(server, tmp_path, manner, n_requests):
     address, files, log = server
     files["table.data"] = CONTENT
-    assert fetch(f"{address}/{manner}/table.data", tmp_path / "t").read_bytes() == CONTENT
+    fetch(f"{address}/{manner}/table.data", tmp_path / "t")
+    assert (tmp_path / "t").read_bytes() == CONTENT
     assert list_files(tmp_path) == ["t"]
-    if manner == "cut":
-        assert [start > 0 for _, start in log] == [False, True]
-
-
-@pytest.mark.parametrize("manner", ["good", "plain"])
-def test_a_part_that_a_killed_process_left_is_completed(server, tmp_path, manner):
-    address, files, log = server
-    files["table.data"] = CONTENT
-    (tmp_path / "t.part").write_bytes(CONTENT[:1000])
-    assert fetch(f"{address}/{manner}/table.data", tmp_path / "t").read_bytes() == CONTENT
-    assert list_files(tmp_path) == ["t"]
-    assert log == [(manner, 1000)]
-
-
-def test_a_part_longer_than_the_file_is_thrown_away(server, tmp_path):
-    address, files, _ = server
-    files["table.data"] = CONTENT
-    (tmp_path / "t.part").write_bytes(CONTENT + b"more")
-    assert fetch(f"{address}/good/table.data", tmp_path / "t").read_bytes() == CONTENT
+    assert len(log) == n_requests
 
 
 @pytest.mark.parametrize(
     ("manner", "message"),
     [
         ("never", "bytes came"),
-        ("broken", "503 Service Unavailable"),
-        ("missing", "returns 404 Not Found"),
+        ("broken", "HTTP Error 503"),
+        ("missing", "HTTP Error 404"),
     ],
 )
 def test_a_download_that_fails_says_why_and_leaves_nothing(server, tmp_path, manner, message):
     address, files, _ = server
     files["table.data"] = CONTENT
-    with pytest.raises(DownloadError, match=message):
+    with pytest.raises(Absent, match=message):
         fetch(f"{address}/{manner}/table.data", tmp_path / "t")
     assert list_files(tmp_path) == []
 
@@ -118,7 +94,7 @@ def test_a_refused_connection_is_told_and_leaves_nothing(tmp_path):
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    with pytest.raises(DownloadError, match="refused"):
+    with pytest.raises(Absent, match="refused"):
         fetch(f"http://127.0.0.1:{port}/t", tmp_path / "t")
     assert list_files(tmp_path) == []
 
@@ -146,8 +122,8 @@ def test_a_data_set_is_fetched_checked_and_kept(server, tmp_path, monkeypatch):
     [
         (lambda text: text.replace(b"14.23", b"14.24"), "fail its checksum"),
         (lambda text: text[: len(text) // 2], "instead of"),
-        (lambda text: b"<html>moved</html>", "is not it"),
-        (lambda text: b"", "is not it"),
+        (lambda text: b"<html>moved</html>", "not what was sent"),
+        (lambda text: b"", "not what was sent"),
     ],
 )
 def test_a_corrupted_data_set_is_refused_and_leaves_nothing(
@@ -168,7 +144,7 @@ def test_an_absent_data_set_is_told_in_one_sentence(server, tmp_path, monkeypatc
     address, _, _ = server
     origin = ALL["protein"].origin._replace(urls=(f"{address}/missing/a", f"{address}/b/b"))
     monkeypatch.setitem(ALL, "protein", ALL["protein"]._replace(origin=origin))
-    with pytest.raises(data.Absent, match=r"protein: data not available: .* returns 404"):
+    with pytest.raises(data.Absent, match=r"protein: data not available.* HTTP Error 404"):
         data.ensure("protein")
     with pytest.raises(data.Absent, match="set LHTREE_DATA to a folder that holds protein"):
         data.ensure("protein", may_download=False)
@@ -277,7 +253,7 @@ def test_rows_that_are_not_those_of_the_data_set_are_refused():
     data.check_rows(wine, rows)
     with pytest.raises(ValueError, match="fail its checksum"):
         data.check_rows(wine, rows._replace(X=rows.X + 1e-9))
-    with pytest.raises(ValueError, match="class counts"):
+    with pytest.raises(ValueError, match="fail its checksum"):
         data.check_rows(wine, rows._replace(y=np.where(np.arange(178) == 0, 1, rows.y)))
     with pytest.raises(ValueError, match="rows, columns and classes"):
         data.check_rows(wine, data.Rows(rows.X[1:], rows.y[1:], None))
@@ -309,3 +285,26 @@ def test_synthetic_tables_are_the_same_each_time(name):
     np.testing.assert_array_equal(X, again)
     np.testing.assert_array_equal(y, labels)
     assert np.isfinite(X).all()
+
+
+def test_curves_are_the_same_each_time():
+    X, y = data.make_curves(50, 20)
+    assert np.array_equal(X, data.make_curves(50, 20)[0])
+    assert np.ptp(np.log10(np.abs(X))) > 6
+    assert set(y.tolist()) == {0, 1}
+
+
+def test_every_other_table_of_a_kind_is_to_choose_by(tmp_path, monkeypatch):
+    monkeypatch.setenv("LHTREE_DATA", str(tmp_path))
+    (tmp_path / "frames").mkdir()
+    for name in "cab":
+        pd.DataFrame({"x": [1.0, 2], "target": [0, 1]}).to_parquet(
+            tmp_path / f"frames/{name}.parquet"
+        )
+    tables = data.list_tables.__wrapped__()
+    assert [tables[f"frames/{name}"].role for name in "abc"] == ["choose", "judge", "choose"]
+    assert tables["frames/a"][1:3] == (2, 1)
+    assert tables["acute_inflammation_1"].role == "choose"
+    assert tables["acute_inflammation_2"].role == "judge"
+    assert len([name for name in tables if "/" not in name]) == 29
+    assert set(comparison.NAMED) == set(page.GOALS) <= set(tables)

@@ -6,11 +6,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks import lines, models, speed
+from benchmarks import lines, models
+from benchmarks.kinds import speed
 from benchmarks.report import __main__ as report
 from benchmarks.report import accuracy as report_accuracy
-from benchmarks.report import engine, robustness, scaling, summary
 from benchmarks.report import speed as report_speed
+from benchmarks.report import summary
 
 RESULTS = Path(__file__).parents[2] / "docs" / "results"
 
@@ -46,7 +47,7 @@ def test_times_of_boosting_are_compared_with_lightgbms():
         {"data": name, "fit_s": dict(zip(names, (2.0, own, 4.0, 8.0), strict=True))}
         for name, own in (("a", 1.0), ("b", 4.0))
     ]
-    page = engine.make_speed_page(found)
+    page = report_speed.make_engine_page(found)
     assert "| b | 2.00 | 2.00 | 2.00 | 4.00 |" in page
     assert "| geometric mean |  | 1.00 | 2.00 | 4.00 |" in page
 
@@ -63,7 +64,7 @@ def test_tables_of_scaling_are_written_between_their_marks(tmp_path):
     assert "| LHForest, n_estimators=16, max_depth=10 | 1 | 100,000 | 11 |" in text
     assert "| LHForest, preset paper | million integers | no |" in text
     with pytest.raises(ValueError, match="'overhead' 0 times, not once"):
-        scaling.replace_table("", "overhead", "")
+        report_speed.replace_table("", "overhead", "")
 
 
 def test_a_report_of_nothing_says_what_to_do(tmp_path):
@@ -90,11 +91,18 @@ def test_means_are_compared_on_shared_seeds():
 
 
 def test_the_std_of_a_given_split_is_that_of_a_bootstrap():
-    line = {"data": "satimage", "model": "RF", "seed": 0, "right": 1820, "test": 2000, "cpu_s": 1}
+    line = {
+        "data": "satimage",
+        "model": "RF",
+        "seed": 0,
+        "accuracy": 0.91,
+        "test": 2000,
+        "cpu_s": 1,
+    }
     random = np.random.default_rng(0)
     is_right = np.arange(2000) < 1820
     drawn = [100 * is_right[random.integers(0, 2000, 2000)].mean() for _ in range(2000)]
-    std = summary.summarize([lines.upgrade(line)])["satimage", "RF"].std
+    std = summary.summarize([line])["satimage", "RF"].std
     assert std == pytest.approx(np.std(drawn), rel=0.06)
 
 
@@ -119,10 +127,10 @@ def test_the_page_of_robustness_has_means_over_splits():
         {"task": "oob", "n_estimators": 100, "data": name, "seed": seed, "result": {"test": value}}
         for name, seed, value in (("wine", 0, 0.5), ("wine", 1, 1.0), ("seeds", 0, 0.9))
     ]
-    text = robustness.make_page(found)
+    text = report_accuracy.make_robustness_page(found)
     assert "| wine | 100 | 2 | 75.00 |" in text
     assert "| **mean** | 100 | 3 | 80.00 |" in text
-    assert robustness.TITLES["holes"] not in text
+    assert report_accuracy.TITLES["holes"] not in text
 
 
 def test_out_of_bag_accuracy_agrees_with_that_of_held_out_rows():

@@ -119,7 +119,7 @@ def test_every_kind_lists_its_jobs_once(kind, capsys):
 
 
 def test_a_budget_ends_a_run_and_another_round_repeats_it(tmp_path, monkeypatch, capsys):
-    def do_jobs(jobs, work, n_workers, limit, *, is_fresh):
+    def do_jobs(jobs, work, kind, prepare):
         yield from ((job, {"fit_s": 1.0}) for job in jobs)
 
     monkeypatch.setattr(run, "do_jobs", do_jobs)
@@ -143,7 +143,7 @@ def test_a_job_that_fails_is_reported_and_leaves_no_line(tmp_path, monkeypatch, 
     monkeypatch.setattr(run, "do_jobs", lambda jobs, *_, **__: ((j, next(results)) for j in jobs))
     out = tmp_path / "a.jsonl"
     jobs = [{"data": "wine", "model": "RF", "seed": seed} for seed in range(3)]
-    assert run.run(jobs, burn, out, run.KINDS["accuracy"]) == 1
+    assert run.run(jobs, out, run.KINDS["accuracy"]) == 1
     assert "failed: data wine, model RF, seed 0: no memory" in capsys.readouterr().out
     found = lines.read(out)
     assert [line["seed"] for line in found] == [1, 2]
@@ -166,7 +166,7 @@ def test_a_job_over_its_limit_is_a_line_and_is_tried_again_with_a_higher_one(tmp
 def test_a_job_that_fails_or_exceeds_its_time_spoils_no_other(is_fresh):
     jobs = [{"what": w} for w in ("burn", "raise", "die", "fine", "fine")]
     results = {}
-    for job, result in run.do_jobs(jobs, burn, 2, limit=1, is_fresh=is_fresh):
+    for job, result in run.do_jobs(jobs, burn, run.Kind("jobs", limit=1, is_fresh=is_fresh)):
         results.setdefault(job["what"], []).append(result)
     assert [type(x) for x in results["burn"]] == [run.OverLimit]
     assert str(results["raise"][0]) == "ValueError: no such thing"
@@ -188,7 +188,7 @@ if __name__ == "__main__":
     from benchmarks import run
     from sleeper import sleep
 
-    list(run.do_jobs([{"path": sys.argv[1]}], sleep, 1, 60))
+    list(run.do_jobs([{"path": sys.argv[1]}], sleep, run.Kind("sleeper")))
 """
 
 
@@ -230,9 +230,3 @@ def test_committed_lines_have_todays_names(kind):
     assert not fields & {"members", "n_members", "ask_s", "same_answers", "job", "kind", "table"}
     names = {line["model"] for line in found if "model" in line}
     assert not any(name.startswith("LHT ") for name in names)
-
-
-def test_timed_peers_are_named_by_their_settings():
-    job = {"model": "CatBoost", "threads": 1, "task": "synth"}
-    named = [lines.upgrade({**job, "data": name})["model"] for name in ("satimage", "synth50k")]
-    assert named == ["CatBoost (table 6)", "CatBoost (100 trees)"]

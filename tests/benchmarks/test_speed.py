@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from benchmarks import models, speed
+from benchmarks import models
+from benchmarks.kinds import speed
 
 
 def test_the_goals_are_measured_first_and_nothing_twice():
@@ -48,7 +49,7 @@ def test_boosts_are_measured_at_the_same_settings_as_lightgbm(monkeypatch):
     for name, of_peer in (same | {"max_leaf_nodes": "num_leaves"}).items():
         assert own[name] == peer[of_peer]
     X = np.arange(60.0).reshape(30, 2)
-    for name, y in (("magic", (X[:, 0] > 20).astype(int)), ("pol", X[:, 0])):
+    for name, y in (("magic", (X[:, 0] > 20).astype(int)), ("regression/pol", X[:, 0])):
         monkeypatch.setattr(speed, "load_boosts", lambda _, y=y: (X, y))
         found = speed.measure_boosts({"data": name})["fit_s"]
         assert list(found) == [speed.PEER_OF_BOOSTS, *speed.BOOSTS]

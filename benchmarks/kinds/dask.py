@@ -6,14 +6,14 @@ cluster and process grow the same forest) and ``memory`` (a table larger than th
 
 from __future__ import annotations
 
+import math
 import os
-import resource
 import time
 from argparse import Namespace
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import dask.array as da
 import distributed
@@ -22,6 +22,7 @@ import numpy as np
 import lhtree
 import lhtree.dask
 from benchmarks import data, models
+from benchmarks.kinds.clocks import read_peak, time_best
 
 N_COLUMNS = 20
 REPEATS = 8  # of the random rows of a partition: it must be cheap to make again
@@ -44,6 +45,7 @@ TABLES = {
 }
 
 Job = dict[str, Any]
+Forest: Any = lhtree.dask.LHForestClassifier
 
 
 def list_jobs(_: Namespace) -> list[Job]:
@@ -118,25 +120,16 @@ def make_lazy(n_blocks: int, size: int) -> tuple[Any, Any]:
     return X, da.map_blocks(labels, start, dtype=np.int64)
 
 
-class Rows(NamedTuple):
-    """A table in memory, and rows to predict."""
-
-    X: np.ndarray
-    y: np.ndarray
-    X_test: np.ndarray
-
-
-def load_rows(name: str) -> Rows:
+def load_rows(name: str) -> data.Table:
     """Return a data set, or the million rows: as they are, or as small integers."""
     if not name.startswith("million"):
-        table = data.load(name)
-        return Rows(table.X, table.y, table.X_test)
+        return data.load(name)
     blocks = [make_block(seed, 62_500) for seed in range(16)]
     X, y = (np.concatenate(arrays) for arrays in zip(*blocks, strict=True))
-    X_test = make_block(10**6, 100_000)[0]
+    X_test, y_test = make_block(10**6, 100_000)
     if name == "million integers":
         X, X_test = np.rint(8 * X), np.rint(8 * X_test)
-    return Rows(X, y, X_test)
+    return data.Table(X, y, X_test, y_test)
 
 
 def measure_equal(job: Job) -> dict[str, Any]:
@@ -152,7 +145,7 @@ def measure_equal(job: Job) -> dict[str, Any]:
     with start_cluster(2) as client:
         X = client.persist(da.from_array(table.X, (size, -1)))
         y = client.persist(da.from_array(table.y, size))
-        model = make_model(row_limit=row_limit, **params)
+        model = Forest(row_limit=row_limit, **params)
         grown = model.fit(X, y).to_local()
     same = grown.predict(table.X_test) == local.predict(table.X_test)
     fields = ("left", "feature", "weight", "threshold", "value")
@@ -170,30 +163,15 @@ def measure_equal(job: Job) -> dict[str, Any]:
     }
 
 
-def make_model(**params: Any) -> Any:
-    """Return an unfitted forest for a cluster."""
-    return lhtree.dask.LHForestClassifier(**params)
-
-
 def warm_up(client: Any) -> float:
     """Fit a few rows, so that all workers have imported the packages; return its CPU time."""
     before = sum_cpu(client)
     X, y = make_block(0, 400)
     size = -(-len(X) // (4 * len(client.nthreads())))
-    make_model(n_estimators=2, max_depth=3, row_limit=100).fit(
+    Forest(n_estimators=2, max_depth=3, row_limit=100).fit(
         da.from_array(X, (size, -1)), da.from_array(y, size)
     )
     return sum_cpu(client) - before
-
-
-def time_least(clock: Callable[[], float], work: Callable[[], Any]) -> float:
-    """Return the least time that some work takes: what else the machine does adds to it."""
-    times = []
-    for _ in range(N_FITS):
-        start = clock()
-        work()
-        times.append(clock() - start)
-    return min(times)
 
 
 def measure_overhead(job: Job) -> dict[str, Any]:
@@ -202,7 +180,7 @@ def measure_overhead(job: Job) -> dict[str, Any]:
     X, y = da.compute(*lazy, scheduler="synchronous")
     X_test, _ = make_block(10**6, 20_000)
     local = models.make_model(job["model"], "", job["n_workers"])
-    local_cpu = time_least(time.process_time, partial(local.fit, X, y))
+    local_cpu = time_best(lambda: local.fit(X, y), N_FITS, math.inf, time.process_time)
     params = models.parse_parameters(job["model"])
     if job["model"].startswith("LHForest"):
         params["random_state"] = 0
@@ -214,7 +192,7 @@ def measure_overhead(job: Job) -> dict[str, Any]:
         distributed.wait(held)
         start_cpu = warm_up(client)
         wall = time.monotonic()
-        cpu = time_least(partial(sum_cpu, client), partial(model.fit, *held))
+        cpu = time_best(lambda: model.fit(*held), N_FITS, math.inf, partial(sum_cpu, client))
         wall = (time.monotonic() - wall) / N_FITS
         same = model.to_local().predict(X_test) == local.predict(X_test)
     return {
@@ -230,11 +208,6 @@ def measure_overhead(job: Job) -> dict[str, Any]:
     }
 
 
-def read_peak() -> float:
-    """Return the largest memory of this process so far, in MiB."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-
-
 def measure_memory(job: Job) -> dict[str, Any]:
     """Fit a table of 3 GB, several times larger than the memory of the workers."""
     size = 100_000  # 16 MB a partition
@@ -243,7 +216,7 @@ def measure_memory(job: Job) -> dict[str, Any]:
     with start_cluster(2, MEMORY_LIMIT) as client:
         pids = set(client.run(os.getpid).values())
         wall = time.monotonic()
-        model = make_model(
+        model = Forest(
             n_estimators=job["n_estimators"], max_depth=job["max_depth"], max_samples=0.2,
             random_state=0,
         ).fit(X, y)  # fmt: skip
@@ -254,7 +227,7 @@ def measure_memory(job: Job) -> dict[str, Any]:
             "n_partitions": n_blocks,
             "memory_limit": MEMORY_LIMIT,
             "n_workers": 2,
-            "peak_mib": [round(peak) for peak in client.run(read_peak).values()],
+            "peak_mib": [round(1e6 / 2**20 * peak) for peak in client.run(read_peak).values()],
             "no_worker_died": pids == set(client.run(os.getpid).values()),
             "wall": round(wall, 1),
             "accuracy": round(float(model.to_local().score(X_test, y_test)), 4),

@@ -6,10 +6,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from benchmarks import boosting, lines, run
-from benchmarks.boosting import BOOST, Description
-from benchmarks.report import boosting as report_boosting
-from benchmarks.report.boosting import collect, compute_win_share
+from benchmarks import data, lines, models, run
+from benchmarks.data import Description
+from benchmarks.kinds import comparison
+from benchmarks.models import BOOST
+from benchmarks.report import comparison as page_of_boosting
+from benchmarks.report.comparison import collect, compute_win_share
 
 TABLES = {
     "wine": Description("judge", 178, 13),
@@ -18,99 +20,73 @@ TABLES = {
 }
 
 
-def do_here(jobs, work, n_workers, limit, *, is_fresh):
-    """Do jobs in this process."""
-    assert (n_workers, limit, is_fresh) == (1, boosting.LIMIT, True)
-    for job in jobs:
-        try:
-            result = work(job)
-        except ValueError as error:
-            result = run.Failed(f"{type(error).__name__}: {error}")
-        yield job, result
-
-
 @pytest.fixture
-def out(tmp_path, monkeypatch):
-    """Return a file of lines, for tables that need not be there."""
-    monkeypatch.setattr(boosting, "list_tables", lambda: TABLES)
-    monkeypatch.setattr(run, "do_jobs", do_here)
-    return tmp_path / "boosting.jsonl"
+def tables(monkeypatch):
+    """Stand in for tables that need not be there."""
+    monkeypatch.setattr(data, "list_tables", lambda: TABLES)
 
 
-def measure_nothing(job):
-    """Return made-up fields; ours is better than the others, the first peer fails."""
-    if job["model"] == "LightGBM" and job["seed"] == 1:
-        raise ValueError("not\n today")
-    score = {"rmse": 1.0} if boosting.is_of_numbers(job["data"]) else {"right": 9, "test": 10}
-    return {**score, "cpu_s": 1.0, "log_loss": 0.5}
+def list_jobs(*arguments):
+    options = run.parse(["comparison", "--seeds", "3", *arguments])
+    return run.select(comparison.list_comparison(options), options)
 
 
-def select(jobs, *names, n_seeds=3):
-    return [job for job in jobs if job["model"] in names and job["seed"] < n_seeds]
-
-
-def test_every_other_table_of_a_kind_is_to_choose_by(tmp_path, monkeypatch):
-    monkeypatch.setenv("LHTREE_DATA", str(tmp_path))
-    (tmp_path / "frames").mkdir()
-    for name in "cab":
-        pd.DataFrame({"x": [1.0, 2], "target": [0, 1]}).to_parquet(
-            tmp_path / f"frames/{name}.parquet"
-        )
-    tables = boosting.list_tables.__wrapped__()
-    assert [tables[f"frames/{name}"].role for name in "abc"] == ["choose", "judge", "choose"]
-    assert tables["frames/a"][1:3] == (2, 1)
-    assert tables["acute_inflammation_1"].role == "choose"
-    assert tables["acute_inflammation_2"].role == "judge"
-    assert len([name for name in tables if "/" not in name]) == 29
-    assert set(boosting.NAMED) == set(report_boosting.GOALS) <= set(tables)
-
-
-def test_jobs_are_for_first_seeds_and_small_tables_to_judge_by_first(out):
-    jobs = boosting.list_jobs()
-    keys = [(job["seed"], job["data"]) for job in jobs]
-    names = list(dict.fromkeys(keys))
-    assert names[:3] == [(0, "wine"), (0, "regression/a"), (0, "letter")]
-    assert (1, "wine") in names
-    assert (1, "regression/a") not in names
+def test_jobs_are_for_first_seeds_and_small_tables_to_judge_by_first(tables):
+    jobs = list_jobs()
+    keys = list(dict.fromkeys((job["seed"], job["data"]) for job in jobs))
+    assert keys[:3] == [(0, "wine"), (0, "regression/a"), (0, "letter")]
+    assert (1, "wine") in keys
+    assert (1, "regression/a") not in keys
     assert {job["model"] for job in jobs if job["data"] == "letter" and job["seed"]} == {
-        *boosting.OURS
+        *comparison.OURS
     }
     assert {job["data"] for job in jobs if job["threads"] == 2} == {"regression/a", "letter"}
     assert {job["model"] for job in jobs if job["threads"] == 2} == {BOOST}
-    assert select([j for j in jobs if j["data"] == "regression/a"], "LHForest, defaults")
+    assert all(job["role"] == TABLES[job["data"]].role for job in jobs)
 
 
-def test_a_second_start_skips_what_is_there(out):
-    jobs = select(boosting.list_jobs(), "LightGBM", "RF")
-    boosting.measure_all(jobs[:3], out, work=measure_nothing)
+def test_models_roles_and_threads_are_as_the_command_line_says(tables):
+    jobs = list_jobs("--models", "RF", "LHForest, n_estimators=3", "--threads", "1", "2")
+    assert {(job["model"], job["threads"]) for job in jobs} == {
+        (model, n) for model in ("RF", "LHForest, n_estimators=3") for n in (1, 2)
+    }
+    assert {job["data"] for job in list_jobs("--roles", "choose")} == {"letter"}
+    with pytest.raises(ValueError, match="No model is called 'Oracle'"):
+        list_jobs("--models", "Oracle")
+
+
+def do_here(jobs, work, kind, prepare):
+    """Return made-up results; the first peer fails with the second seed."""
+    assert kind.is_fresh
+    for job in jobs:
+        if job["model"] == "LightGBM" and job["seed"] == 1:
+            yield job, run.Failed("ValueError: not\n today")
+        else:
+            yield job, {"right": 9, "test": 10, "cpu_s": 1.0}
+
+
+def test_a_second_start_skips_what_is_there_and_what_failed(tables, tmp_path, monkeypatch):
+    monkeypatch.setattr(run, "do_jobs", do_here)
+    out, kind = tmp_path / "comparison.jsonl", run.KINDS["comparison"]
+    jobs = list_jobs("--models", "LightGBM", "RF", BOOST)
+    run.run(jobs[:3], out, kind)
     with out.open("a") as file:
         file.write('{"half of a li')
     lines.mend(out)
-    left = boosting.drop_done(jobs, out, stale=False)
+    left = run.drop_done(jobs, out, kind)
     assert left == jobs[3:]
-    boosting.measure_all(left, out, work=measure_nothing)
-    assert boosting.drop_done(jobs, out, stale=True) == []
-    found = lines.read(out, *boosting.KEY)
+    run.run(left, out, kind)
+    assert run.drop_done(jobs, out, kind, stale=True) == []
+    found = lines.read(out, *comparison.KEY)
     assert len(found) == len(jobs)
     failed = [line for line in found if "error" in line]
     assert {(x["model"], x["seed"], x["error"]) for x in failed} == {
         ("LightGBM", 1, "ValueError: not today")
     }
-    assert all(line["role"] == TABLES[line["data"]].role for line in found)
-
-
-def test_our_lines_of_another_build_are_stale(out, monkeypatch):
-    jobs = select(boosting.list_jobs(), BOOST, "RF", n_seeds=1)
-    boosting.measure_all(jobs, out, work=measure_nothing)
-    assert boosting.drop_done(jobs, out, stale=True) == []
     monkeypatch.setattr(lines, "compute_build", lambda: "another")
-    assert boosting.drop_done(jobs, out, stale=False) == []
-    assert boosting.drop_done(jobs, out, stale=True) == select(jobs, BOOST)
-
-
-def test_what_runs_over_the_limit_has_a_line():
-    result = boosting.describe_result(run.OverLimit(), 600.0)
-    assert result == {"over_s": 600.0}
+    assert run.drop_done(jobs, out, kind) == []
+    stale = run.drop_done(jobs, out, kind, stale=True)
+    assert stale == [job for job in jobs if job["model"] == BOOST]
 
 
 # ---- Frames
@@ -122,10 +98,10 @@ def make_frames():
     return X, pd.DataFrame({"t": pd.Series(["c", "a"], dtype=object), "x": [5.0, 6]})
 
 
-@pytest.mark.parametrize("name", boosting.MODELS)
+@pytest.mark.parametrize("name", [*comparison.OURS, *comparison.PEERS])
 def test_frames_are_converted_to_what_a_model_is_made_for(name):
-    X, X_test = boosting.convert(name, *make_frames())
-    form = boosting.MODELS[name].form
+    X, X_test = models.convert(name, *make_frames())
+    form = models.get_library(name).form
     if form == "codes":
         np.testing.assert_array_equal(X, [[1, 1], [0, 2], [np.nan, 3], [1, np.nan]])
         np.testing.assert_array_equal(X_test, [[-1, 5], [0, 6]])
@@ -141,31 +117,40 @@ def test_frames_are_converted_to_what_a_model_is_made_for(name):
 
 def test_columns_with_too_many_categories_are_codes_for_histgb():
     X = pd.DataFrame({"t": [f"{i:03d}" for i in range(300)]}, dtype=object)
-    assert boosting.convert("HistGB", X, X)[0]["t"].tolist() == list(range(300))
-    assert str(boosting.convert("XGBoost", X, X)[0]["t"].dtype) == "category"
+    assert models.convert("HistGB", X, X)[0]["t"].tolist() == list(range(300))
+    assert str(models.convert("XGBoost", X, X)[0]["t"].dtype) == "category"
 
 
 @pytest.mark.parametrize("name", ["RF", "HistGB", BOOST])
 @pytest.mark.parametrize("kind", ["frames", "regression"])
 def test_a_measurement_has_scores_times_and_bytes(name, kind, tmp_path, monkeypatch):
     monkeypatch.setenv("LHTREE_DATA", str(tmp_path))
-    monkeypatch.setattr(boosting, "SHORT", 0.01)
+    monkeypatch.setattr(comparison, "SHORT", 0.01)
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({"x": rng.normal(size=120), "t": rng.choice(["a", "b"], 120)})
     number = frame["x"] + (frame["t"] == "a")
     frame["target"] = number if kind == "regression" else np.where(number > 0.5, "yes", "no")
     (tmp_path / kind).mkdir()
     frame.to_parquet(tmp_path / kind / "a.parquet")
-    line = boosting.measure({"data": f"{kind}/a", "model": name, "seed": 0, "threads": 1})
+    line = comparison.measure({"data": f"{kind}/a", "model": name, "seed": 0, "threads": 1})
     assert (line["n"], line["m"], line["test"]) == (96, 2, 24)
     assert line["k"] == (0 if kind == "regression" else 2)
     assert min(line["cpu_s"], line["fit_s"], line["bulk_s"], line["bytes"]) > 0
     assert line["rmse"] < 1 if kind == "regression" else line["right"] > 15
     assert json.loads(json.dumps(line)) == line
-    again = boosting.measure({"data": f"{kind}/a", "model": name, "seed": 1, "threads": 1})
-    assert set(again) == {"n", "m", "k", "test", *report_boosting.FIELDS, "right", "ece"} & set(
-        line
-    )
+    again = comparison.measure({"data": f"{kind}/a", "model": name, "seed": 1, "threads": 1})
+    assert set(again) == set(line) - {"memory_mb", "bytes", "bulk_rows", "bulk_s", "bulk_wall_s",
+                                      "one_ms"}  # fmt: skip
+    two = comparison.measure({"data": f"{kind}/a", "model": name, "seed": 0, "threads": 2})
+    assert {"fit_s", "bulk_wall_s"} < set(two) < set(line)
+
+
+def test_calibration_error_is_the_gap_between_confidence_and_accuracy():
+    # bins of 1/15: two rows at 0.9 (half right), two at 0.55 (half right)
+    confidence = np.array([0.9, 0.9, 0.55, 0.55])
+    is_right = np.array([True, False, True, False])
+    error = comparison.compute_calibration_error(confidence, is_right)
+    assert error == pytest.approx((2 * 0.4 + 2 * 0.05) / 4)
 
 
 def test_columns_of_probabilities_go_to_their_classes():
@@ -175,7 +160,7 @@ def test_columns_of_probabilities_go_to_their_classes():
         def predict_proba(self, X):
             return np.tile([0.75, 0.25], (len(X), 1))
 
-    line = boosting.score(Model(), np.zeros((4, 1)), np.array([2, 2, 2, 0]), 3)
+    line = comparison.score(Model(), np.zeros((4, 1)), np.array([2, 2, 2, 0]), 3)
     assert line["right"] == 3
     assert line["log_loss"] == pytest.approx(-(3 * np.log(0.75) + np.log(0.25)) / 4, abs=1e-5)
 
@@ -184,7 +169,7 @@ def test_columns_of_probabilities_go_to_their_classes():
 
 
 def make_line(name, model, value, seed=0, **more):
-    field = "rmse" if boosting.is_of_numbers(name) else "accuracy"
+    field = "rmse" if data.is_of_numbers(name) else "accuracy"
     fields = {"role": "judge", "threads": 1, "log_loss": 1 - value, field: value, **more}
     return {"data": name, "model": model, "seed": seed, **fields}
 
@@ -216,20 +201,20 @@ def test_scores_are_those_of_tables_and_seeds_that_all_models_have():
 
 def test_a_model_that_cannot_do_a_task_has_no_rank():
     assert collect(FOUND, "rmse").models == [BOOST, "RF"]
-    means, n = report_boosting.compute_mean_ranks(FOUND, "rmse", "judge")
+    means, n = page_of_boosting.compute_mean_ranks(FOUND, "rmse", "judge")
     assert means == {BOOST: 1.0, "RF": 2.0}
     assert n == 1
 
 
 def test_costs_are_compared_by_geometric_means_of_common_tables():
-    ratio = report_boosting.compare_costs({"a": 2.0, "b": 8.0, "c": 9.0}, {"a": 1.0, "b": 1.0})
+    ratio = page_of_boosting.compare_costs({"a": 2.0, "b": 8.0, "c": 9.0}, {"a": 1.0, "b": 1.0})
     assert ratio.mean == pytest.approx(4.0)
     assert ratio[1:] == (8.0, "b", 2)
-    assert report_boosting.compare_costs({}, {"a": 1.0}) is None
+    assert page_of_boosting.compare_costs({}, {"a": 1.0}) is None
 
 
 def test_the_page_says_what_was_measured_and_what_is_missing():
-    page = report_boosting.make_page(FOUND)
+    page = page_of_boosting.make_page(FOUND)
     assert "| RF | **1.50** | **1.50** | 2.00 |" in page
     assert f"| {BOOST} | **1.50** | **1.50** | **1.00** |" in page
     assert "| RF | 50 % | 50 % | 100 % |" in page
@@ -262,4 +247,4 @@ def test_goals_say_whether_they_are_met(row):
         make_line("letter", BOOST, 0.96, role="choose"),
         make_line("letter", BOOST, 0.97, seed=1, role="choose"),
     ]
-    assert row in report_boosting.make_page(found)
+    assert row in page_of_boosting.make_page(found)

@@ -5,27 +5,21 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from benchmarks import lines
-from benchmarks.boosting import (
-    BOOST,
-    FEW_ROWS,
-    FORESTS,
-    KEY,
-    LIMIT,
-    MODELS,
-    N_SEEDS,
-    OURS,
-    PEERS,
-    is_of_numbers,
-)
+from benchmarks.data import is_of_numbers
+from benchmarks.kinds.comparison import FEW_ROWS, KEY, OURS, PEERS
 from benchmarks.lines import Line
+from benchmarks.models import BOOST, DEFAULTS
 from benchmarks.report import summary
 from benchmarks.report.summary import PM, Floats, make_table
+from benchmarks.run import KINDS
 
+MODELS = (*OURS, *PEERS)
+FORESTS = (DEFAULTS, "RF", "ExtraTrees")
 FIELDS = {"accuracy": False, "log_loss": True, "rmse": True}  # whether less is better
 WORDS = {"accuracy": "accuracy", "log_loss": "log-loss", "rmse": "RMSE"}
 COSTS = {"cpu_s": "fit time", "bulk_s": "prediction time", "bytes": "size of the file"}
@@ -37,7 +31,8 @@ GOALS = {  # what named tables should reach, in percent: the bar and the aim
 
 def write(path: Path, out: Path) -> list[Path]:
     """Write the page of a file of lines."""
-    (out / "boosting.md").write_text(make_page(lines.read(path, *KEY)), encoding="utf-8")
+    found = [line for line in lines.read(path, *KEY) if line["model"] in MODELS]
+    (out / "boosting.md").write_text(make_page(found), encoding="utf-8")
     return [out / "boosting.md"]
 
 
@@ -56,22 +51,13 @@ class Scores(NamedTuple):
         worst = np.inf if is_loss else -np.inf
         return summary.rank(np.where(np.isnan(self.values), worst, self.values), is_loss=is_loss)
 
-    def get_column(self, model: str) -> Floats:
-        """Return the scores of a model."""
-        column: Floats = self.values[:, self.models.index(model)]
-        return column
-
-
-def has_field(line: Line, field: str) -> bool:
-    """Return whether a score is measured on the table of a line, whatever came of it."""
-    return is_of_numbers(line["data"]) == (field == "rmse")
-
 
 def collect(found: Iterable[Line], field: str, role: str = "judge") -> Scores:
     """Return means over the seeds that all models have, on tables on which all have run."""
     values: dict[str, dict[str, dict[int, float]]] = defaultdict(lambda: defaultdict(dict))
     for line in found:
-        if line["role"] == role and line["threads"] == 1 and has_field(line, field):
+        is_measured = is_of_numbers(line["data"]) == (field == "rmse")  # whatever came of it
+        if line["role"] == role and line["threads"] == 1 and is_measured:
             value = summary.get_number(line, field) if field in line else np.nan
             values[line["data"]][line["model"]][line["seed"]] = value
     able = {
@@ -116,11 +102,8 @@ def make_rank_table(found: list[Line], role: str) -> str:
 
 def compute_win_share(scores: Scores, own: str, peer: str, *, is_loss: bool) -> float:
     """Return the share of tables on which a model is better, a tie counting half."""
-    pair = Scores(
-        scores.tables,
-        [own, peer],
-        np.column_stack([scores.get_column(own), scores.get_column(peer)]),
-    )
+    columns = [scores.models.index(own), scores.models.index(peer)]
+    pair = scores._replace(values=scores.values[:, columns])
     return float(2 - pair.get_ranks(is_loss=is_loss)[:, 0].mean())
 
 
@@ -195,12 +178,7 @@ def compare_costs(own: dict[str, float], peer: dict[str, float]) -> Ratio | None
 
 def make_cost_table(found: list[Line]) -> str:
     """Return costs of all models relative to LightGBM, and to XGBoost where they predict."""
-    bases = {
-        "cpu_s": "LightGBM",
-        "bulk_s": "XGBoost",
-        "bytes": "LightGBM",
-        "memory_mb": "LightGBM",
-    }
+    bases = {"cpu_s": "LightGBM", "bulk_s": "XGBoost", "bytes": "LightGBM"}
     costs = {field: collect_cost(found, field) for field in bases}
     header = ["model", "fit time", "largest ratio", "on", "prediction", "file", "tables"]
     rows = []
@@ -237,7 +215,7 @@ def describe_failures(found: list[Line]) -> str:
         elif "error" in line:
             groups[line["model"], line["error"].replace("|", "/")].add(line["data"])
     rows = [[model, why, ", ".join(sorted(names))] for (model, why), names in groups.items()]
-    rows.sort(key=lambda row: [*MODELS].index(row[0]))
+    rows.sort(key=lambda row: MODELS.index(row[0]))
     return make_table(["model", "what happened", "tables"], rows, n_left=3) if rows else "Nothing."
 
 
@@ -330,6 +308,7 @@ def judge_costs(found: list[Line]) -> list[Goal]:
 # ---- The page
 
 
+LIMIT, N_SEEDS = KINDS["comparison"].limit, KINDS["comparison"].n_seeds
 INTRODUCTION = f"""All models have their defaults, one thread, the same splits and a limit of
 {LIMIT:.0f} s. YDF's oblique boosting has its template `benchmark_rank1v1`. Tables are the paper's
 data sets (numbers only), and, as people have them, those of `regression/` and `frames/`. Of each
@@ -341,25 +320,23 @@ limit is last. Tables of up to {FEW_ROWS:,} rows without a given split have {N_S
 Times are of the processor."""
 
 
-def list_versions(found: Sequence[Line]) -> str:
-    """Return the packages that were measured."""
+def describe_lines(found: Sequence[Line]) -> str:
+    """Return how many lines and tables there are of ours and of peers, and of which versions."""
+    counts = []
+    for title, group in (("ours", OURS), ("peers", PEERS)):
+        chosen = [line for line in found if line["model"] in group]
+        tables = {line["data"] for line in chosen}
+        counts.append(f"{len(chosen):,} of {title} on {len(tables)} tables")
     versions = {
         f"{package} {version}"
         for line in found
         for package, version in line.get("versions", {}).items()
         if version and package not in ("lhtree", "numpy")
     }
-    return ", ".join(sorted(versions))
-
-
-def count_lines(found: Sequence[Line]) -> str:
-    """Return how many tables and seeds were measured of each kind of model."""
-    counts = []
-    for title, group in (("ours", OURS), ("peers", PEERS)):
-        chosen: list[Any] = [line for line in found if line["model"] in group]
-        tables = {line["data"] for line in chosen}
-        counts.append(f"{len(chosen):,} of {title} on {len(tables)} tables")
-    return " and ".join(counts)
+    return (
+        f"There are {len(found):,} lines: {' and '.join(counts)}. "
+        f"Versions: {', '.join(sorted(versions))}."
+    )
 
 
 def make_page(found: list[Line]) -> str:
@@ -370,9 +347,9 @@ def make_page(found: list[Line]) -> str:
     pieces = [
         "# Boosting and its peers",
         "`python -m benchmarks.report boosting` makes this page from the lines of\n"
-        "`python -m benchmarks.boosting`; do not edit it.",
+        "`python -m benchmarks.run comparison`; do not edit it.",
         INTRODUCTION,
-        f"There are {len(found):,} lines: {count_lines(found)}. Versions: {list_versions(found)}.",
+        describe_lines(found),
         "## Goals",
         make_table(header, goals, n_left=5),
         "## Mean ranks on the tables that judge",

@@ -8,27 +8,25 @@ Peers have the settings of the paper's table 6 where it has some, and 100 trees 
 
 from __future__ import annotations
 
-import ctypes
 import importlib
 import math
 import os
 import pickle
-import resource
 import subprocess
 import sys
 import tempfile
 import time
 from argparse import Namespace
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 import lhtree
 from benchmarks import data, models
+from benchmarks.kinds.clocks import SLOW, measure_memory, time_best
 
 LHT = (models.PAPER, models.DEFAULTS)
 PEERS = ("RF", "LightGBM", "XGBoost", "CatBoost")
@@ -36,7 +34,6 @@ OTHERS = ("ExtraTrees", "HistGB", "YDF")
 TABLE_3 = ("satimage", "segment", "pendigits")
 GROWTH_ROWS = tuple(25_000 * 2**k for k in range(6))
 GROWTH_COLUMNS = tuple(25 * 2**k for k in range(6))
-SLOW = 15.0  # seconds; a fit that takes longer is not repeated
 N_REPEATS = 3
 # Keep the first core busy, as long as the process that wants it is there.
 BURN = "import os\nos.sched_setaffinity(0, {0})\np = os.getppid()\nwhile os.getppid() == p: pass"
@@ -93,40 +90,7 @@ def list_jobs(_: Namespace | None = None) -> list[Job]:
     return list({str(job): job for job in jobs}.values())
 
 
-# ---- Clocks and memory
-
-
-def time_best(call: Callable[[], Any], n_repeats: int, limit: float = SLOW) -> float:
-    """Return the least time of several calls; one that is slow is not repeated."""
-    best = np.inf
-    for _ in range(n_repeats):
-        start = time.perf_counter()
-        call()
-        best = min(best, time.perf_counter() - start)
-        if best > limit:
-            break
-    return float(best)
-
-
-def read_resident() -> float:
-    """Return the resident memory in MB."""
-    pages = int(Path("/proc/self/statm").read_text().split()[1])
-    return pages * resource.getpagesize() / 1e6
-
-
-def reset_peak() -> None:
-    """Give free memory back and forget the peak so far, where the system can."""
-    with suppress(OSError, AttributeError):
-        ctypes.CDLL(None).malloc_trim(0)
-    with suppress(OSError):
-        Path("/proc/self/clear_refs").write_text("5")
-
-
-def read_peak() -> float:
-    """Return the peak of the resident memory in MB."""
-    status = Path("/proc/self/status").read_text().splitlines()
-    peak = next(line for line in status if line.startswith("VmHWM"))
-    return int(peak.split()[1]) * 1024 / 1e6
+# ---- Measurements
 
 
 @contextmanager
@@ -138,9 +102,6 @@ def busy_core() -> Iterator[None]:
     finally:
         burner.kill()
         burner.wait()
-
-
-# ---- Measurements
 
 
 def measure(job: Job) -> dict[str, Any]:
@@ -160,20 +121,21 @@ def measure_fit(job: Job) -> dict[str, Any]:
     step = max(1, len(table.X) // 500)  # every class takes part: rows may be sorted by it
     make_model(job).fit(table.X[::step], table.y[::step])  # warm-up
     model = make_model(job)
-    reset_peak()
-    before = read_resident()
-    fit = time_best(lambda: model.fit(table.X, table.y), 1)
-    peak = read_peak()
+    times: list[float] = []
+
+    def fit() -> None:
+        times.append(time_best(lambda: model.fit(table.X, table.y), N_REPEATS if times else 1))
+
+    memory = measure_memory(fit)
     size = {
         "n": len(table.X), "m": table.X.shape[1], "k": int(table.y.max()) + 1,
-        "X_mb": table.X.size * 8 / 1e6, "memory_mb": peak - before,
+        "X_mb": table.X.size * 8 / 1e6, "memory_mb": memory,
         "model_mb": measure_size(model), **describe_trees(model),
     }  # fmt: skip
-    if fit < SLOW:
-        again = make_model(job)
-        fit = min(fit, time_best(lambda: again.fit(table.X, table.y), N_REPEATS))
+    if times[0] < SLOW:
+        fit()
     more = {} if job["task"] in ("growth", "load") else measure_predict(model, table)
-    return {"fit_s": fit, **size, **more}
+    return {"fit_s": min(times), **size, **more}
 
 
 def measure_predict(model: Any, table: data.Table) -> dict[str, float]:
@@ -309,28 +271,24 @@ LIKE_PEER = {
     "l2_regularization": 1.0,
     "early_stopping": False,
 }
-OF_CLASSES = ("synth50k", "magic", "eeg_eye_state", "spambase", "skin", "dry_bean")
-OF_NUMBERS = ("houses", "diamonds", "pol", "cps1988")  # of the folder regression/
+OF_BOOSTS = (
+    "synth50k", "magic", "eeg_eye_state", "spambase", "skin", "dry_bean",
+    "regression/houses", "regression/diamonds", "regression/pol", "regression/cps1988",
+)  # fmt: skip
 
 
 def list_boosts(_: Namespace | None = None) -> list[Job]:
     """Return a job for each table."""
-    return [{"data": name} for name in (*OF_CLASSES, *OF_NUMBERS)]
+    return [{"data": name} for name in OF_BOOSTS]
 
 
 def load_boosts(name: str) -> data.Labelled:
-    """Return a table of numbers; categories are their codes, classes the most frequent one."""
-    if name in OF_CLASSES:
-        table = data.load(name)
-        most = np.bincount(table.y).argmax()
-        return np.ascontiguousarray(table.X), (table.y == most).astype(np.int64)
-    frame = pd.read_parquet(Path(os.environ["LHTREE_DATA"]) / "regression" / f"{name}.parquet")
-    y = frame.pop("target").to_numpy(dtype=np.float64)
-    columns = [
-        column if column.dtype.kind in "biuf" else column.astype("category").cat.codes
-        for _, column in frame.items()
-    ]
-    return np.column_stack([column.to_numpy(dtype=np.float64) for column in columns]), y
+    """Return training rows: categories are codes, and classes the most frequent one."""
+    table = data.load(name)
+    X, _ = models.convert("RF", table.X, table.X_test)
+    if data.is_of_numbers(name):
+        return X, table.y
+    return X, (table.y == np.bincount(table.y).argmax()).astype(np.int64)
 
 
 def measure_boosts(job: Job) -> dict[str, Any]:
@@ -338,7 +296,7 @@ def measure_boosts(job: Job) -> dict[str, Any]:
     import lightgbm
 
     X, y = load_boosts(job["data"])
-    is_number = job["data"] in OF_NUMBERS
+    is_number = data.is_of_numbers(job["data"])
     boost = lhtree.LHBoostRegressor if is_number else lhtree.LHBoostClassifier
     peer = lightgbm.LGBMRegressor if is_number else lightgbm.LGBMClassifier
     made = {PEER_OF_BOOSTS: peer(reg_lambda=1.0, n_jobs=1, verbose=-1)}

@@ -1,0 +1,1 @@
+"""Kinds of measurements: what lists their jobs, and what measures one job."""
