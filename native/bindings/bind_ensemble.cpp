@@ -1,7 +1,8 @@
 // What boosted trees say of rows: sums of leaves, leaves, contributions.
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <cstdint>
-#include <cstring>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -22,13 +23,16 @@ nb::tuple prepare_ensemble(nb::handle ensemble, nb::handle columns_object) {
   const std::vector<base::Column> columns = read_columns(columns_object);
   arrays.check(columns);
   predict::Prepared prepared = predict::prepare(arrays.view(), columns);
-  const std::size_t n = prepared.steps.size();
-  std::vector<std::uint64_t> words(2 * n);
-  static_assert(sizeof(predict::Step) == 2 * sizeof(std::uint64_t));
-  std::memcpy(words.data(), prepared.steps.data(), n * sizeof(predict::Step));
-  return nb::make_tuple(
-      to_numpy<std::uint64_t, 2>(std::move(words), {n, 2}), to_numpy(std::move(prepared.used)),
-      to_numpy(std::move(prepared.term_position)), to_numpy(std::move(prepared.singles)));
+  std::vector<std::uint64_t> words;
+  words.reserve(2 * prepared.steps.size());
+  for (const predict::Step& step : prepared.steps) {
+    const auto both = std::bit_cast<std::array<std::uint64_t, 2>>(step);
+    words.insert(words.end(), both.begin(), both.end());
+  }
+  return nb::make_tuple(to_numpy<std::uint64_t, 2>(std::move(words), {prepared.steps.size(), 2}),
+                        to_numpy(std::move(prepared.used)),
+                        to_numpy(std::move(prepared.term_position)),
+                        to_numpy(std::move(prepared.singles)));
 }
 
 /// Call run(view, columns, begin, end) for blocks of all rows; the ensemble was prepared.

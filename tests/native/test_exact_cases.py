@@ -12,6 +12,7 @@ from native.test_exact_engine import (
     assert_same_trees,
     boost,
     boost_by_reference,
+    check_walk,
     learn,
     make_case,
 )
@@ -128,3 +129,14 @@ def test_absent_values_of_held_out_rows_have_a_place_where_training_rows_have_no
     _, found = boost(case, is_sparse=True)
     assert len(found["trees"]["cut"]) > 0
     assert_array_equal(found["score"], boost_by_reference(case).training_score)
+
+
+@pytest.mark.parametrize("n_hyperplanes", [0, 1])
+@pytest.mark.parametrize("n", [1, 40])  # rows that walk one by one, and as a block
+def test_an_ensemble_without_trees_adds_nothing(n, n_hyperplanes):
+    plan = boosting.Plan(n_rounds=0, n_hyperplanes=n_hyperplanes, min_weight=0)
+    case = make_case((np.ones((n, 2)), np.zeros(2, dtype=np.int32), None), ("poisson", 1), plan, 0)
+    columns, found = boost(case)
+    assert len(found["trees"]["left"]) == 0
+    assert_array_equal(found["score"], case.score)
+    check_walk(columns, found, case)
