@@ -45,7 +45,7 @@ struct Boosted {
 
 /// Adds rounds to the scores of the rows.
 template <class Loss, class Row, base::EncodedTable Table>
-  requires LossOfRows<Loss, Row>
+requires LossOfRows<Loss, Row>
 class Booster {
  public:
   using Sums = typename Row::Sums;
@@ -148,6 +148,11 @@ class Booster {
     }
   }
 
+  /// Some rows of a leaf.
+  struct Piece {
+    std::int64_t leaf, begin, end;
+  };
+
   /// Sums over the rows that a tree grows from, also of squared gradients times weights.
   struct DrawnSums {
     Sums sums;
@@ -178,15 +183,21 @@ class Booster {
     return drawn.squares.to_double() / static_cast<double>(drawn.sums.h) * plan_.unit_weight;
   }
 
-  /// What the leaves add to the scores, in the order of the nodes.
+  /// What the leaves add to the scores, in the order of the nodes. Large ones come first, so that
+  /// no thread begins one when the others are done.
   void compute_values(const std::vector<Node<Sums>>& nodes, double step) {
     const bool is_monotone = plan_.constraints.is_monotone();
     value_.assign(nodes.size() * rows_.n_outputs, 0);
-    team_.run(static_cast<std::int64_t>(nodes.size()), [&](std::int64_t k) {
+    wanted_.clear();
+    for (std::size_t k = 0; k < nodes.size(); ++k)
+      if (nodes[k].left < 0 || is_monotone) wanted_.push_back(static_cast<std::int64_t>(k));
+    std::sort(wanted_.begin(), wanted_.end(),
+              [&](auto a, auto b) { return nodes[a].n_rows() > nodes[b].n_rows(); });
+    team_.run(static_cast<std::int64_t>(wanted_.size()), [&](std::int64_t i) {
+      const std::int64_t k = wanted_[i];
       const Node<Sums>& node = nodes[k];
-      if (node.left < 0 || is_monotone)
-        loss_.write_values(rows_, grower_.rows().data() + node.begin, node.n_rows(), node.sums.g,
-                           node.sums.h, step, ridge_, values_of(k));
+      loss_.write_values(rows_, grower_.rows().data() + node.begin, node.n_rows(), node.sums.g,
+                         node.sums.h, step, ridge_, values_of(k));
     });
     if (is_monotone) clip_values(nodes, plan_.constraints, table_.layout, value_);
   }
@@ -199,11 +210,21 @@ class Booster {
     for (std::int64_t c = 0; c < rows.n_outputs; ++c) score[c] += value[c];
   }
 
+  /// The first parts of all leaves come first: a thread then has about the rows whose gradients
+  /// it computes.
   void add_to_drawn(const std::vector<Node<Sums>>& nodes) {
-    team_.run(static_cast<std::int64_t>(nodes.size()), [&](std::int64_t k) {
-      if (nodes[k].left >= 0) return;
-      for (std::int64_t i = nodes[k].begin; i < nodes[k].end; ++i)
-        add_to_score(rows_, grower_.rows()[i], k);
+    const std::int64_t n_parts = team_.size() > 1 ? 2 * team_.size() : 1;
+    piece_.clear();
+    for (std::int64_t part = 0; part < n_parts; ++part)
+      for (std::size_t k = 0; k < nodes.size(); ++k) {
+        const std::int64_t first = nodes[k].begin, n = nodes[k].n_rows();
+        if (nodes[k].left < 0)
+          piece_.push_back({static_cast<std::int64_t>(k), first + n * part / n_parts,
+                            first + n * (part + 1) / n_parts});
+      }
+    team_.run(static_cast<std::int64_t>(piece_.size()), [&](std::int64_t p) {
+      for (std::int64_t i = piece_[p].begin; i < piece_[p].end; ++i)
+        add_to_score(rows_, grower_.rows()[i], piece_[p].leaf);
     });
   }
 
@@ -248,6 +269,8 @@ class Booster {
   PageVector<Row> gradient_;
   PageVector<std::uint32_t> drawn_, undrawn_;
   std::vector<std::int32_t> value_;
+  std::vector<std::int64_t> wanted_;  // nodes whose values are computed
+  std::vector<Piece> piece_;
 };
 
 }  // namespace lhtree::grow

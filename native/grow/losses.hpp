@@ -36,7 +36,7 @@ struct Rows {
 };
 
 /// Calls look(begin, end, part) for blocks of rows on a team; there are `count_parts` of them.
-constexpr std::int64_t rows_per_part = 1 << 13;
+constexpr std::int64_t rows_per_part = 1 << 11;
 inline std::int64_t count_parts(std::int64_t n) { return (n + rows_per_part - 1) / rows_per_part; }
 template <class Look>
 void visit_parts(base::Team& team, std::int64_t n, const Look& look) {

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/team.hpp"
 #include "old/random.hpp"
 #include "old/stop.hpp"
 #include "split/constraints.hpp"
@@ -36,22 +37,26 @@ struct Part {
   }
 };
 
-/// Tries the hyperplanes of a node.
+/// Tries the hyperplanes of a node; a team may share the passes over its rows.
 template <class Row, base::EncodedTable Table>
 class HyperplaneSearch {
  public:
   using Sums = typename Row::Sums;
 
   /// A search keeps at most so many values of a node's rows. It ends early, with any split, once
-  /// `stop` is set.
+  /// `stop` is set. `team` is null for a thread alone.
   HyperplaneSearch(const Table& table, const Limits& limits, const Constraints& constraints,
-                   const HyperplaneSettings& settings, std::int64_t most_kept, const StopFlag& stop)
+                   const HyperplaneSettings& settings, std::int64_t most_kept, const StopFlag& stop,
+                   base::Team* team = nullptr)
       : table_(table),
         constraints_(constraints),
         settings_(settings),
         stop_(stop),
+        team_(team),
         columns_(most_kept),
-        projections_(limits) {
+        projections_(limits),
+        lane_(team ? team->size() : 1),
+        batch_(lane_.size()) {
     for (std::int64_t j = 0; j < table.layout.n_columns(); ++j)
       if (!table.layout.column[j].is_category) numbers_.push_back(static_cast<std::int32_t>(j));
   }
@@ -98,41 +103,70 @@ class HyperplaneSearch {
       if (direction.hyperplane.is_empty()) continue;
       const StepBounds* bounds = constraints_.is_monotone() ? &freedom.bounds : nullptr;
       const int order = constraints_.order_of(direction.hyperplane);
-      projections_.start(direction, n, is_small);
-      visit_batches(n, [&](std::int64_t begin, std::int64_t m) {
-        columns_.load(table_, row + begin, begin, m, part.first, part.last);
-        projections_.add(columns_, part.first, part.last, row + begin, gradient);
-      });
-      if (!stop_ && projections_.choose(row, gradient, whole, bounds, order, best))
+      project(direction, part, row, n, is_small, gradient);
+      const auto get_bins = [&](std::int64_t i) -> auto& { return lane_[i].bins; };
+      const auto n_lanes = static_cast<std::int64_t>(lane_.size());
+      if (!stop_ &&
+          projections_.choose(row, gradient, whole, bounds, order, n_lanes, get_bins, best))
         projections_.list_sides(goes_left);
     }
   }
 
-  /// Call look(begin, n) for the batches of a node of n rows.
+  /// What a thread needs.
+  struct alignas(64) Lane {
+    std::vector<std::int16_t> gradient;
+    std::vector<std::int64_t> weight;
+    Moments moments;
+    ProjectionBins<Row> bins;
+
+    const std::int64_t* weights() const { return Row::has_weight ? weight.data() : nullptr; }
+  };
+
+  /// Call look(begin, n, lane) for the batches of a node of n rows.
   template <class Look>
-  void visit_batches(std::int64_t n, const Look& look) const {
-    for (std::int64_t begin = 0; begin < n && !stop_; begin += NodeColumns::batch)
-      look(begin, std::min(NodeColumns::batch, n - begin));
+  void visit_batches(std::int64_t n, const Look& look) {
+    const std::int64_t n_lanes = lane_.size(), most = NodeColumns::most_rows;
+    const std::int64_t n_rows =
+        n_lanes > 1 ? std::clamp(n / (2 * n_lanes), least_rows, most) : most;
+    const auto look_at = [&](std::int64_t begin, std::int64_t lane) {
+      if (!stop_) look(begin, std::min(n_rows, n - begin), lane);
+    };
+    if (n_lanes > 1)
+      return team_->share((n + n_rows - 1) / n_rows,
+                          [&](std::int64_t i, std::int64_t lane) { look_at(i * n_rows, lane); });
+    for (std::int64_t begin = 0; begin < n; begin += n_rows) look_at(begin, 0);
   }
 
   /// Learn the products of the columns that have two values.
   void measure(const std::uint32_t* row, std::int64_t n, const Row* gradient) {
-    columns_.start(drawn_, n);
-    visit_batches(n, [&](std::int64_t begin, std::int64_t m) {
-      read_weights(row + begin, m, gradient);
-      columns_.look_at(table_, row + begin, begin, m, weights());
+    columns_.start(drawn_, n, batch_);
+    visit_batches(n, [&](std::int64_t begin, std::int64_t m, std::int64_t i) {
+      read_weights(row + begin, m, gradient, lane_[i].weight);
+      columns_.look_at(table_, row + begin, begin, m, lane_[i].weights(), batch_[i]);
     });
-    columns_.choose(table_.layout);
+    columns_.choose(table_.layout, batch_);
     if (columns_.size() < 2) return;
-    moments_.start(columns_.size());
-    visit_batches(n, [&](std::int64_t begin, std::int64_t m) {
-      read_weights(row + begin, m, gradient);
-      read_gradients(row + begin, m, gradient);
-      columns_.load(table_, row + begin, begin, m, 0, columns_.size());
-      columns_.center_all();
-      moments_.add(columns_, gradient_.data(), weights());
+    for (Lane& lane : lane_) lane.moments.start(columns_.size());
+    visit_batches(n, [&](std::int64_t begin, std::int64_t m, std::int64_t i) {
+      Lane& lane = lane_[i];
+      read_weights(row + begin, m, gradient, lane.weight);
+      read_gradients(row + begin, m, gradient, lane.gradient);
+      columns_.load_all(table_, row + begin, begin, m, batch_[i]);
+      lane.moments.add(batch_[i], lane.gradient.data(), lane.weights());
     });
+    moments_.start(columns_.size());
+    for (const Lane& lane : lane_) moments_ += lane.moments;
     moments_.finish();
+  }
+
+  void project(const Direction& direction, const Part& part, const std::uint32_t* row,
+               std::int64_t n, bool is_small, const Row* gradient) {
+    projections_.start(direction, columns_, part.first, part.last, n, is_small);
+    for (Lane& lane : lane_) lane.bins.clear();
+    visit_batches(n, [&](std::int64_t begin, std::int64_t m, std::int64_t i) {
+      columns_.load(table_, row + begin, begin, m, part.first, part.last, batch_[i]);
+      projections_.add(columns_, batch_[i], begin, row + begin, gradient, lane_[i].bins);
+    });
   }
 
   bool is_number(std::int32_t column) const { return !table_.layout.column[column].is_category; }
@@ -181,41 +215,43 @@ class HyperplaneSearch {
     return static_cast<double>(n_rows);
   }
 
-  const std::int64_t* weights() const { return Row::has_weight ? weight_.data() : nullptr; }
-
   void read_weights([[maybe_unused]] const std::uint32_t* row, [[maybe_unused]] std::int64_t n,
-                    [[maybe_unused]] const Row* gradient) {
+                    [[maybe_unused]] const Row* gradient,
+                    [[maybe_unused]] std::vector<std::int64_t>& weight) const {
     if constexpr (Row::has_weight) {
-      weight_.resize(n);
+      weight.resize(n);
       for (std::int64_t i = 0; i < n; ++i)
-        weight_[i] = gradient[row[i]].weight() >> settings_.weight_shift;
+        weight[i] = gradient[row[i]].weight() >> settings_.weight_shift;
     }
   }
 
   /// Gradients in 15 bits.
-  void read_gradients(const std::uint32_t* row, std::int64_t n, const Row* gradient) {
+  static void read_gradients(const std::uint32_t* row, std::int64_t n, const Row* gradient,
+                             std::vector<std::int16_t>& result) {
     constexpr int shift = stats::gradient_bits - short_bits;
     constexpr std::int64_t most = (1 << short_bits) - 1;
-    gradient_.resize(n);
+    result.resize(n);
     for (std::int64_t i = 0; i < n; ++i) {
       const std::int64_t g = (gradient[row[i]].gradient() + (1 << (shift - 1))) >> shift;
-      gradient_[i] = static_cast<std::int16_t>(std::min(g, most));
+      result[i] = static_cast<std::int16_t>(std::min(g, most));
     }
   }
 
+  static constexpr std::int64_t least_rows = 1 << 9;  // of a batch that is worth a helper
   static constexpr std::uint64_t group_draws = ~std::uint64_t{6};  // never the number of a column
 
   const Table& table_;
   const Constraints& constraints_;
   HyperplaneSettings settings_;
   const StopFlag& stop_;
+  base::Team* team_;
   std::vector<std::int32_t> numbers_, drawn_;
   std::vector<std::pair<std::uint64_t, std::int32_t>> hash_;
-  std::vector<std::int16_t> gradient_;
-  std::vector<std::int64_t> weight_;
   NodeColumns columns_;
   Moments moments_;
   ProjectionSearch<Row> projections_;
+  std::vector<Lane> lane_;  // one for each thread
+  std::vector<ColumnBatch> batch_;
 };
 
 }  // namespace lhtree::split

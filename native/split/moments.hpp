@@ -26,18 +26,30 @@ class Moments {
   }
 
   /// Add the rows of a batch. `gradient` takes 15 bits; `weight` is null where all are one.
-  void add(const NodeColumns& columns, const std::int16_t* gradient, const std::int64_t* weight) {
-    const std::int64_t n = columns.n_loaded();
-    if (weight) return add_weighted(columns, gradient, weight);
+  void add(const ColumnBatch& batch, const std::int16_t* gradient, const std::int64_t* weight) {
+    const std::int64_t n = batch.n;
+    if (weight) return add_weighted(batch, gradient, weight);
     weight_ += n;
     total_ += sum(gradient, n);
     for (std::int64_t a = 0; a < p_; ++a) {
-      const std::int16_t* left = columns.centered(a);
+      const std::int16_t* left = NodeColumns::centered(a, batch);
       sum_[a] += sum(left, n);
       with_gradient_[a] += dot<direction_bits + short_bits>(left, gradient, n);
       for (std::int64_t b = 0; b <= a; ++b)
-        product_[a * p_ + b] += dot<2 * direction_bits>(left, columns.centered(b), n);
+        product_[a * p_ + b] += dot<2 * direction_bits>(left, NodeColumns::centered(b, batch), n);
     }
+  }
+
+  /// Add what was summed of other rows.
+  void operator+=(const Moments& other) {
+    const auto add = [](std::vector<std::int64_t>& to, const std::vector<std::int64_t>& from) {
+      for (std::size_t k = 0; k < to.size(); ++k) to[k] += from[k];
+    };
+    weight_ += other.weight_;
+    total_ += other.total_;
+    add(product_, other.product_);
+    add(with_gradient_, other.with_gradient_);
+    add(sum_, other.sum_);
   }
 
   /// Make centred products of the sums.
@@ -62,19 +74,19 @@ class Moments {
            static_cast<double>(a) * static_cast<double>(b) / static_cast<double>(weight_);
   }
 
-  void add_weighted(const NodeColumns& columns, const std::int16_t* gradient,
+  void add_weighted(const ColumnBatch& batch, const std::int16_t* gradient,
                     const std::int64_t* weight) {
-    const std::int64_t n = columns.n_loaded();
+    const std::int64_t n = batch.n;
     weighted_.resize(n);
     for (std::int64_t i = 0; i < n; ++i) weight_ += weight[i];
     total_ += dot(gradient, weight, n);
     for (std::int64_t a = 0; a < p_; ++a) {
-      const std::int16_t* left = columns.centered(a);
+      const std::int16_t* left = NodeColumns::centered(a, batch);
       for (std::int64_t i = 0; i < n; ++i) weighted_[i] = weight[i] * left[i];
       sum_[a] += dot(left, weight, n);
       with_gradient_[a] += dot(gradient, weighted_.data(), n);
       for (std::int64_t b = 0; b <= a; ++b)
-        product_[a * p_ + b] += dot(columns.centered(b), weighted_.data(), n);
+        product_[a * p_ + b] += dot(NodeColumns::centered(b, batch), weighted_.data(), n);
     }
   }
 

@@ -18,99 +18,8 @@ namespace lhtree::split {
 
 constexpr int direction_bits = 12;  // of a column about its mean in the node
 
-/// The columns that a node drew. First look at all its rows, batch by batch, then `choose` the
-/// columns with two values; after that a batch has their values, gaps filled, and these about
-/// their means in few bits. The values of all rows are kept unless they are too many.
-class NodeColumns {
- public:
-  static constexpr std::int64_t batch = 1 << 12;  // rows; their columns stay in a fast cache
-
-  /// Keep at most so many values.
-  explicit NodeColumns(std::int64_t most_kept) : most_kept_(most_kept) {}
-
-  /// Draw columns for a node of n rows.
-  void start(const std::vector<std::int32_t>& columns, std::int64_t n) {
-    drawn_ = columns;
-    n_ = n;
-    facts_.assign(columns.size(), {});
-    const auto p = static_cast<std::int64_t>(columns.size());
-    is_kept_ = n <= batch || n * p <= most_kept_;
-    remake(z_, p * (is_kept_ ? n : batch));
-    remake(short_, p * std::min(n, batch));
-  }
-
-  /// Look at n rows, the first of which is number `begin` of the node. `weight` is null where all
-  /// are one.
-  template <base::EncodedTable Table>
-  void look_at(const Table& table, const std::uint32_t* row, std::int64_t begin, std::int64_t n,
-               const std::int64_t* weight) {
-    go_to(begin, n);
-    const auto p = static_cast<std::int64_t>(drawn_.size());
-    table.gather_columns(row, n, drawn_.data(), p, here_, n);
-    for (std::int64_t k = 0; k < p; ++k)
-      facts_[k] += weight ? sum_weighted(here_ + k * n, weight) : sum(here_ + k * n);
-  }
-
-  /// Keep the columns with two values.
-  void choose(const base::Layout& layout) {
-    for (auto* list : {&column_, &center_, &fill_, &slot_}) list->clear();
-    shift_.clear();
-    has_gaps_.clear();
-    for (std::size_t k = 0; k < drawn_.size(); ++k) {
-      const Facts& facts = facts_[k];
-      if (facts.weight == 0 || facts.low == facts.high) continue;
-      const std::int64_t mean = floor_divide(2 * facts.sum + facts.weight, 2 * facts.weight);
-      const std::int64_t largest = std::max(facts.high - mean, mean - facts.low);
-      const int bits = static_cast<int>(std::bit_width(static_cast<std::uint64_t>(largest)));
-      const base::ColumnInfo& column = layout.column[drawn_[k]];
-      slot_.push_back(static_cast<std::int32_t>(is_kept_ ? k : column_.size()));
-      column_.push_back(drawn_[k]);
-      center_.push_back(static_cast<std::int32_t>(mean));
-      fill_.push_back(column.has_gaps ? center_.back() : column.fill);
-      has_gaps_.push_back(facts.n_gaps > 0);
-      shift_.push_back(std::max(0, bits - direction_bits));
-    }
-    for (std::int64_t begin = 0; is_kept_ && begin < n_; begin += batch) {
-      go_to(begin, std::min(batch, n_ - begin));
-      fill_gaps(0, size());
-    }
-  }
-
-  /// Have the columns from `first` to `last` of n rows, the first of which is number `begin`.
-  template <base::EncodedTable Table>
-  void load(const Table& table, const std::uint32_t* row, std::int64_t begin, std::int64_t n,
-            std::int64_t first, std::int64_t last) {
-    go_to(begin, n);
-    if (is_kept_) return;
-    table.gather_columns(row, n, column_.data() + first, last - first, here_ + first * n, n);
-    fill_gaps(first, last);
-  }
-
-  /// Write the rows of the batch about the means.
-  void center_all() {
-    const std::int64_t n = n_loaded_;
-    for (std::int64_t k = 0; k < size(); ++k) {
-      const std::int32_t* from = z(k);
-      std::int16_t* centered = short_.data() + k * n;
-      const std::int32_t center = center_[k];
-      const int shift = shift_[k];
-      base::run_wide([=]() LHTREE_FLAT {
-        for (std::int64_t i = 0; i < n; ++i)
-          centered[i] = static_cast<std::int16_t>((from[i] - center) >> shift);
-      });
-    }
-  }
-
-  std::int64_t n_loaded() const { return n_loaded_; }
-  std::int64_t size() const { return static_cast<std::int64_t>(column_.size()); }
-  std::int32_t column(std::int64_t k) const { return column_[k]; }
-  std::int32_t center(std::int64_t k) const { return center_[k]; }
-  std::int32_t fill(std::int64_t k) const { return fill_[k]; }
-  int shift(std::int64_t k) const { return shift_[k]; }
-  const std::int32_t* z(std::int64_t k) const { return here_ + slot_[k] * n_loaded_; }
-  const std::int16_t* centered(std::int64_t k) const { return short_.data() + k * n_loaded_; }
-
- private:
+/// Rows of a node that a thread looks at together, and what it noted of those it has seen.
+struct ColumnBatch {
   struct Facts {
     std::int64_t sum = 0, weight = 0, n_gaps = 0;
     std::int32_t low = std::numeric_limits<std::int32_t>::max(), high = base::gap;
@@ -124,17 +33,139 @@ class NodeColumns {
     }
   };
 
-  /// Go to a batch of n rows.
-  void go_to(std::int64_t begin, std::int64_t n) {
-    n_loaded_ = n;
-    here_ = z_.data() + (is_kept_ ? begin * static_cast<std::int64_t>(drawn_.size()) : 0);
+  std::int64_t n = 0;              // rows
+  std::int32_t* values = nullptr;  // column after column
+  PageVector<std::int32_t> own;    // where they are if the node does not keep them
+  PageVector<std::int16_t> centered;
+  std::vector<Facts> facts;  // of the columns drawn
+};
+
+/// The columns that a node drew. First look at all its rows, batch by batch, then `choose` the
+/// columns with two values; after that a batch has their values, gaps filled, and these about
+/// their means in few bits. The values of all rows are kept unless they are too many. Threads may
+/// look at batches side by side, each with a batch of its own.
+class NodeColumns {
+ public:
+  static constexpr std::int64_t most_rows = 1
+                                            << 11;  // of a batch; its columns stay in a fast cache
+
+  /// Keep at most so many values.
+  explicit NodeColumns(std::int64_t most_kept) : most_kept_(most_kept) {}
+
+  /// Draw columns for a node of n rows.
+  void start(const std::vector<std::int32_t>& columns, std::int64_t n,
+             std::vector<ColumnBatch>& batches) {
+    drawn_ = columns;
+    n_ = n;
+    const auto p = static_cast<std::int64_t>(columns.size());
+    is_kept_ = n <= most_rows || n * p <= most_kept_;
+    remake(z_, is_kept_ ? p * n : 0);
+    for (ColumnBatch& batch : batches) batch.facts.clear();
   }
 
-  void fill_gaps(std::int64_t first, std::int64_t last) {
-    const std::int64_t n = n_loaded_;
+  /// Look at n rows, the first of which is number `begin` of the node. `weight` is null where all
+  /// are one.
+  template <base::EncodedTable Table>
+  void look_at(const Table& table, const std::uint32_t* row, std::int64_t begin, std::int64_t n,
+               const std::int64_t* weight, ColumnBatch& batch) {
+    go_to(begin, n, batch);
+    const auto p = static_cast<std::int64_t>(drawn_.size());
+    table.gather_columns(row, n, drawn_.data(), p, batch.values, n);
+    batch.facts.resize(p);
+    for (std::int64_t k = 0; k < p; ++k) {
+      const std::int32_t* z = batch.values + k * n;
+      batch.facts[k] += weight ? sum_weighted(z, n, weight) : sum(z, n);
+    }
+  }
+
+  /// Keep the columns with two values.
+  void choose(const base::Layout& layout, const std::vector<ColumnBatch>& batches) {
+    for (auto* list : {&column_, &center_, &fill_, &slot_}) list->clear();
+    shift_.clear();
+    has_gaps_.clear();
+    for (std::size_t k = 0; k < drawn_.size(); ++k) {
+      ColumnBatch::Facts facts;
+      for (const ColumnBatch& batch : batches)
+        if (!batch.facts.empty()) facts += batch.facts[k];
+      if (facts.weight == 0 || facts.low == facts.high) continue;
+      const std::int64_t mean = floor_divide(2 * facts.sum + facts.weight, 2 * facts.weight);
+      const std::int64_t largest = std::max(facts.high - mean, mean - facts.low);
+      const int bits = static_cast<int>(std::bit_width(static_cast<std::uint64_t>(largest)));
+      const base::ColumnInfo& column = layout.column[drawn_[k]];
+      slot_.push_back(static_cast<std::int32_t>(is_kept_ ? k : column_.size()));
+      column_.push_back(drawn_[k]);
+      center_.push_back(static_cast<std::int32_t>(mean));
+      fill_.push_back(column.has_gaps ? center_.back() : column.fill);
+      has_gaps_.push_back(facts.n_gaps > 0);
+      shift_.push_back(std::max(0, bits - direction_bits));
+    }
+  }
+
+  /// Have the columns of n rows, the first of which is number `begin`, and write them about the
+  /// means. Rows that are kept have no gaps after that.
+  template <base::EncodedTable Table>
+  void load_all(const Table& table, const std::uint32_t* row, std::int64_t begin, std::int64_t n,
+                ColumnBatch& batch) {
+    load(table, row, begin, n, 0, size(), batch);
+    if (is_kept_) fill_gaps(0, size(), batch);
+    center_all(batch);
+  }
+
+  /// Have the columns from `first` to `last` of rows that were loaded before.
+  template <base::EncodedTable Table>
+  void load(const Table& table, const std::uint32_t* row, std::int64_t begin, std::int64_t n,
+            std::int64_t first, std::int64_t last, ColumnBatch& batch) {
+    go_to(begin, n, batch);
+    if (is_kept_) return;
+    table.gather_columns(row, n, column_.data() + first, last - first, batch.values + first * n, n);
+    fill_gaps(first, last, batch);
+  }
+
+  std::int64_t size() const { return static_cast<std::int64_t>(column_.size()); }
+  std::int32_t column(std::int64_t k) const { return column_[k]; }
+  std::int32_t center(std::int64_t k) const { return center_[k]; }
+  std::int32_t fill(std::int64_t k) const { return fill_[k]; }
+  int shift(std::int64_t k) const { return shift_[k]; }
+  const std::int32_t* z(std::int64_t k, const ColumnBatch& batch) const {
+    return batch.values + slot_[k] * batch.n;
+  }
+  static const std::int16_t* centered(std::int64_t k, const ColumnBatch& batch) {
+    return batch.centered.data() + k * batch.n;
+  }
+
+ private:
+  using Facts = ColumnBatch::Facts;
+
+  /// Go to a batch of n rows.
+  void go_to(std::int64_t begin, std::int64_t n, ColumnBatch& batch) {
+    const auto p = static_cast<std::int64_t>(drawn_.size());
+    batch.n = n;
+    if (!is_kept_ && static_cast<std::int64_t>(batch.own.size()) < p * n) remake(batch.own, p * n);
+    batch.values = is_kept_ ? z_.data() + begin * p : batch.own.data();
+  }
+
+  /// Write the rows of a batch about the means.
+  void center_all(ColumnBatch& batch) const {
+    const std::int64_t n = batch.n;
+    const auto n_values = static_cast<std::size_t>(size() * n);
+    if (batch.centered.size() < n_values) remake(batch.centered, n_values);
+    for (std::int64_t k = 0; k < size(); ++k) {
+      const std::int32_t* from = z(k, batch);
+      std::int16_t* centered = batch.centered.data() + k * n;
+      const std::int32_t center = center_[k];
+      const int shift = shift_[k];
+      base::run_wide([=]() LHTREE_FLAT {
+        for (std::int64_t i = 0; i < n; ++i)
+          centered[i] = static_cast<std::int16_t>((from[i] - center) >> shift);
+      });
+    }
+  }
+
+  void fill_gaps(std::int64_t first, std::int64_t last, ColumnBatch& batch) const {
+    const std::int64_t n = batch.n;
     for (std::int64_t k = first; k < last; ++k) {
       if (!has_gaps_[k]) continue;
-      std::int32_t* own = here_ + slot_[k] * n;
+      std::int32_t* own = batch.values + slot_[k] * n;
       const std::int32_t center = center_[k];
       base::run_wide([=]() LHTREE_FLAT {
         for (std::int64_t i = 0; i < n; ++i) own[i] = own[i] == base::gap ? center : own[i];
@@ -142,10 +173,9 @@ class NodeColumns {
     }
   }
 
-  Facts sum(const std::int32_t* z) const {
+  static Facts sum(const std::int32_t* z, std::int64_t n) {
     Facts facts;
     Facts* result = &facts;
-    const std::int64_t n = n_loaded_;
     base::run_wide([=]() LHTREE_FLAT {
       // As unsigned numbers less that of the lowest value, gaps are above all others.
       constexpr std::uint32_t first = 0x80000001u;
@@ -163,9 +193,9 @@ class NodeColumns {
     return facts;
   }
 
-  Facts sum_weighted(const std::int32_t* z, const std::int64_t* weight) const {
+  static Facts sum_weighted(const std::int32_t* z, std::int64_t n, const std::int64_t* weight) {
     Facts facts;
-    for (std::int64_t i = 0; i < n_loaded_; ++i) {
+    for (std::int64_t i = 0; i < n; ++i) {
       if (z[i] == base::gap) {
         ++facts.n_gaps;
         continue;
@@ -180,16 +210,13 @@ class NodeColumns {
 
   static std::int64_t floor_divide(std::int64_t a, std::int64_t b) { return a / b - (a % b < 0); }
 
-  std::int64_t most_kept_, n_ = 0, n_loaded_ = 0;
+  std::int64_t most_kept_, n_ = 0;
   bool is_kept_ = true;
-  std::vector<std::int32_t> drawn_;  // wanted
-  std::vector<Facts> facts_;
+  std::vector<std::int32_t> drawn_;                          // wanted
   std::vector<std::int32_t> column_, center_, fill_, slot_;  // with two values; where they are
   std::vector<int> shift_;
   std::vector<std::uint8_t> has_gaps_;
-  PageVector<std::int32_t> z_;
-  std::int32_t* here_ = nullptr;  // the batch
-  PageVector<std::int16_t> short_;
+  PageVector<std::int32_t> z_;  // of all rows, if they are kept
 };
 
 }  // namespace lhtree::split

@@ -30,6 +30,20 @@ struct Histogram {
     is_packed ? words.resize(n_places) : sums.resize(n_places);
   }
 
+  /// Begin with nothing in the places from `begin` to `end`.
+  void clear(std::int64_t begin, std::int64_t end) {
+    is_packed ? std::fill(words.begin() + begin, words.begin() + end, Row{})
+              : std::fill(sums.begin() + begin, sums.begin() + end, Sums{});
+  }
+
+  /// Add the sums of other rows, packed or not like these.
+  void add(const Histogram& part, std::int64_t begin, std::int64_t end) {
+    if (is_packed)
+      for (std::int64_t k = begin; k < end; ++k) words[k] += part.words[k];
+    else
+      for (std::int64_t k = begin; k < end; ++k) sums[k] += part.sums[k];
+  }
+
   /// What is left of these sums, which were packed or not, after those of some of the rows.
   void subtract(const Histogram& part, bool was_packed, std::int64_t first, std::int64_t last) {
     if constexpr (Row::is_packed) {
@@ -69,21 +83,28 @@ class HistogramBuilder {
   /// `last`. `whole` is the sum over all of them.
   void build(const std::uint32_t* row, std::int64_t n, const Row* gradient, const Sums& whole,
              std::int64_t first, std::int64_t last, Histogram<Row>& result) {
-    const std::int64_t begin = table_.layout.start[first], end = table_.layout.start[last];
-    if (result.is_packed) {
-      std::fill(result.words.begin() + begin, result.words.begin() + end, Row{});
-      return add_packed(row, n, gradient, whole, first, last, result);
-    }
-    std::fill(result.sums.begin() + begin, result.sums.begin() + end, Sums{});
-    if constexpr (std::is_same_v<Table, base::DenseTable>) {
-      for (std::int64_t i = 0; i < n && !stop_; i += Row::rows_per_word) {
-        const auto column_start = [&](std::int64_t j) { return (j - first) * stride; };
-        add_rows(row + i, std::min(Row::rows_per_word, n - i), gradient, first, last, column_start,
-                 words_.data());
-        for (std::int64_t j = first; j < last; ++j) empty_words(first, j, result);
-      }
-    } else {
+    result.clear(table_.layout.start[first], table_.layout.start[last]);
+    if constexpr (std::is_same_v<Table, base::DenseTable>)
+      add(row, n, gradient, first, last, result);
+    else if (result.is_packed)
+      add_packed_entries(row, n, gradient, whole, first, last, result);
+    else
       add_entries(row, n, gradient, whole, first, last, result.sums.data());
+  }
+
+  /// Add more rows of a dense table.
+  void add(const std::uint32_t* row, std::int64_t n, const Row* gradient, std::int64_t first,
+           std::int64_t last, Histogram<Row>& result) {
+    const std::int64_t* start = table_.layout.start.data();
+    if (result.is_packed)
+      return add_rows(
+          row, n, gradient, first, last, [=](std::int64_t j) { return start[j]; },
+          result.words.data());
+    for (std::int64_t i = 0; i < n && !stop_; i += Row::rows_per_word) {
+      const auto column_start = [&](std::int64_t j) { return (j - first) * stride; };
+      add_rows(row + i, std::min(Row::rows_per_word, n - i), gradient, first, last, column_start,
+               words_.data());
+      for (std::int64_t j = first; j < last; ++j) empty_words(first, j, result);
     }
   }
 
@@ -103,16 +124,11 @@ class HistogramBuilder {
     }
   }
 
-  void add_packed(const std::uint32_t* row, std::int64_t n, const Row* gradient, const Sums& whole,
-                  std::int64_t first, std::int64_t last, Histogram<Row>& result) {
-    if constexpr (Row::is_packed) {
-      Row* words = result.words.data();
-      const std::int64_t* start = table_.layout.start.data();
-      if constexpr (std::is_same_v<Table, base::DenseTable>)
-        add_rows(row, n, gradient, first, last, [=](std::int64_t j) { return start[j]; }, words);
-      else
-        add_entries(row, n, gradient, Row::pack(whole), first, last, words);
-    }
+  void add_packed_entries(const std::uint32_t* row, std::int64_t n, const Row* gradient,
+                          const Sums& whole, std::int64_t first, std::int64_t last,
+                          Histogram<Row>& result) {
+    if constexpr (Row::is_packed)
+      add_entries(row, n, gradient, Row::pack(whole), first, last, result.words.data());
   }
 
   /// Add rows to the words of columns; those of column j begin at start(j).
