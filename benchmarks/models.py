@@ -6,7 +6,6 @@ name                            model
 LHForest, defaults              ``LHForestClassifier()``, or ``LHForestRegressor()``
 LHForest, preset paper          with the paper's settings for the data set (table 5)
 LHForest, tuned                 :class:`TunedForest`, a small search on the training rows
-LHForest, defaults, calibrated  ``LHForestClassifier(calibration="oob")``
 LHForest, name=value, ...       the forest with these parameters; so for LHBoost and LHT
 RF, LightGBM, ...               a peer with its defaults: see :data:`LIBRARIES`
 RF (table 6)                    a peer with the paper's settings for the data set
@@ -39,7 +38,7 @@ BOOST = "LHBoost, defaults"
 DEFAULTS = "LHForest, defaults"
 PAPER = "LHForest, preset paper"
 TUNED = "LHForest, tuned"
-CALIBRATED = "LHForest, defaults, calibrated"
+PLAIN = "LHForest, calibration=None"
 PEERS = ("CART", "RF", "ExtraTrees", "HistGB", "XGBoost", "LightGBM", "CatBoost")
 PAPER_PEERS = ("RF", "XGBoost", "LightGBM", "CatBoost")  # those of the paper's table 6
 TABLE_6 = " (table 6)"
@@ -201,8 +200,6 @@ def read_settings(name: str, data: str) -> dict[str, Any] | None:
     if name == PAPER:
         paper = _SYNTH50K if data == "synth50k" else read_paper_forest(data)
         return paper and {"preset": "paper", **paper}
-    if name == CALIBRATED:
-        return {"calibration": "oob", "oob_score": True}
     if is_ours(name):
         return {} if name.endswith(", defaults") else parse_parameters(name)
     peer, _, group = name.partition(" (")

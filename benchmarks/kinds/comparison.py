@@ -81,7 +81,7 @@ def list_accuracy(options: Namespace) -> list[Job]:
 
 MAX_ROWS = 3000
 N_FOLDS = 3
-OF_FOLDS = (models.CALIBRATED, models.DEFAULTS, *models.PEERS[1:])
+OF_FOLDS = (models.PLAIN, models.DEFAULTS, *models.PEERS[1:])
 
 
 def list_folds(options: Namespace) -> list[Job]:
@@ -204,8 +204,6 @@ def measure(job: Job) -> Line:
         line |= score(model, X_test, table.y_test, n_classes)
     if hasattr(model, "setting_"):
         line["setting"] = model.setting_
-    if hasattr(model, "oob_score_"):
-        line["oob_accuracy"] = round(model.oob_score_, 5)
     return line
 
 

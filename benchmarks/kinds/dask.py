@@ -140,7 +140,7 @@ def measure_equal(job: Job) -> dict[str, Any]:
         "preset": job["preset"], "standardize": job["standardize"], "n_estimators": 2,
         "max_depth": max_depth, "random_state": 0,
     }  # fmt: skip
-    local = lhtree.LHForestClassifier(n_jobs=1, **params).fit(table.X, table.y)
+    local = fit_local(params, table.X, table.y)
     size = -(-len(table.X) // job["n_partitions"])
     with start_cluster(2) as client:
         X = client.persist(da.from_array(table.X, (size, -1)))

@@ -383,23 +383,6 @@ def make_probability_table(measured: list[Line]) -> str:
     return f"{len(tables)} tables, {N_FOLDS} folds each.\n\n{make_table(header, rows)}"
 
 
-def describe_oob(measured: list[Line]) -> str:
-    """Return how far out-of-bag accuracy is from that on the rows of the fold."""
-    every = [x for x in measured if "oob_accuracy" in x and x["model"] == models.CALIBRATED]
-    groups = group_lines(every, "data")
-    gap = {
-        name: 100 * float(np.mean([x["oob_accuracy"] - x["accuracy"] for x in group]))
-        for (name,), group in groups.items()
-    }
-    least, most = min(gap, key=lambda x: gap[x]), max(gap, key=lambda x: gap[x])
-    values = np.array(list(gap.values()))
-    return (
-        f"Out-of-bag minus held-out accuracy, mean over {len(gap)} tables: "
-        f"{values.mean():+.2f} points\n(mean size {np.abs(values).mean():.2f}, from "
-        f"{gap[least]:+.1f} on {least} to {gap[most]:+.1f} on {most}). Forests of 100 estimators."
-    )
-
-
 def write_probabilities(path: Path, out: Path) -> list[Path]:
     """Write the page of a file of lines."""
     measured = lines.read(path, "data", "model", "fold")
@@ -410,17 +393,13 @@ def write_probabilities(path: Path, out: Path) -> list[Path]:
 
 Cross-validation within the training rows of split 0 (at most 3,000) and on synthetic tables;
 peers with their defaults. Log-loss and the calibration error of the most probable class (15 bins
-of equal width) are better where they are lower. "Calibrated" is `calibration="oob"`: the same
-forests, whose probabilities are fitted to out-of-bag votes.
+of equal width) are better where they are lower. Forests fit their probabilities to out-of-bag
+votes by default; with `calibration=None` they are the votes as they are.
 
 {make_probability_table(measured)}
 
 Calibration has one exponent, fitted to the votes that each row gets from trees that did not see
 it; it leaves the labels as they are. Ranks are among the models of this table.
-
-## Out of bag
-
-{describe_oob(measured)}
 """
     (out / "probabilities.md").write_text(page, encoding="utf-8")
     return [out / "probabilities.md"]

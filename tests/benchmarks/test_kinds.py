@@ -35,7 +35,7 @@ def test_folds_share_the_training_rows_out():
 def test_calibration_changes_probabilities_but_no_label():
     plain, calibrated = (
         comparison.measure({"data": "synth_tiny", "model": model, "fold": 0})
-        for model in (models.DEFAULTS, models.CALIBRATED)
+        for model in (models.DEFAULTS, models.PLAIN)
     )
     assert plain["right"] == calibrated["right"]
     assert plain["log_loss"] != calibrated["log_loss"]
