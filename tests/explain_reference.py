@@ -68,10 +68,10 @@ def explain_boosted(ensemble, row):
         node = 0
         while tree.left[node] >= 0:
             shares, child = split_boosted(ensemble, tree, node, row)
-            for k, own in enumerate(total):
-                value = [average(tree, each)[k] for each in (node, child)]
-                for j, part in divide(value[1] - value[0], shares):
-                    own[j] += part
+            before, after = average(tree, node), average(tree, child)
+            for k in range(len(before)):
+                for j, part in divide(after[k] - before[k], shares):
+                    total[tree.output + k][j] += part
             node = child
     return total
 

@@ -73,11 +73,12 @@ def make_models():
     yield "raw", LHTClassifier(standardize=False, max_depth=3).fit(X, many), X
     yield "float32", LHTClassifier(max_depth=3).fit(X, y), X.astype(np.float32)
     settings = {"n_estimators": 4, "random_state": 0, "n_jobs": 2}
+    gini = settings | {"contrast": "standardized", "criterion": "gini"}
     holes = np.where(rng.random(X.shape) < 0.3, np.nan, X)
     holes[3] = np.nan
     yield "missing", LHTClassifier(max_depth=4).fit(holes, many, weight), holes
-    yield "missing forest", LHForestClassifier(**settings).fit(holes, y), holes
-    yield "forest", LHForestClassifier(**settings).fit(X, many, weight), X
+    yield "missing forest", LHForestClassifier(**gini).fit(holes, y), holes
+    yield "forest", LHForestClassifier(**gini).fit(X, many, weight), X
     yield "paper", LHForestClassifier(preset="paper", beta=0.5, **settings).fit(X, y), X
     margin = LHForestClassifier(voting="margin", max_depth=3, **settings)
     yield "margin", margin.fit(X, many), X

@@ -12,7 +12,7 @@ from lhtree.explain import (
 
 def test_class_importances_are_those_of_the_trees_of_each_class(wine):
     X, y = wine
-    model = LHForestClassifier(n_estimators=3, random_state=0).fit(X, y)
+    model = LHForestClassifier(n_estimators=3, preset="paper", random_state=0).fit(X, y)
     importance = class_importances(model)
     assert importance.shape == (3, 13)
     assert_allclose(importance.sum(axis=1), 1)

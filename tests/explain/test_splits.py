@@ -38,7 +38,7 @@ def test_proline_leads_the_first_split_of_class_0(wine):
 
 def test_split_table_lists_every_split_with_both_units(wine):
     X, y = wine
-    model = LHForestClassifier(n_estimators=3, random_state=0).fit(X, y)
+    model = LHForestClassifier(n_estimators=3, preset="paper", random_state=0).fit(X, y)
     table = split_table(model, n_features=99)
     assert len(table) == np.count_nonzero(model.forest_.left >= 0)
     assert_array_equal(table["estimator"], table["tree"] // 3)

@@ -33,6 +33,7 @@ def tabulate_splits(model: Any, n_features: int) -> dict[str, NDArray[Any]]:
         names = [f"value_{label}" for label in classes]
     columns: dict[str, NDArray[Any]] = {
         "tree": tree,
+        **_name_classes(view, tree),
         "node": split - root,
         "depth": ensemble.compute_depth()[split],
         "fraction": ensemble.weight[split] / ensemble.weight[root],
@@ -43,13 +44,25 @@ def tabulate_splits(model: Any, n_features: int) -> dict[str, NDArray[Any]]:
     return columns
 
 
+def _name_classes(view: BoostedView, tree: Ints) -> dict[str, NDArray[Any]]:
+    """Return the estimators and classes of the trees of a forest of classes."""
+    if not view.has_votes or view.classes is None:
+        return {}
+    n_turns = view.ensemble.n_turns
+    return {
+        "estimator": tree // n_turns,
+        "positive_class": view.classes[tree % n_turns + view.is_mirrored],
+    }
+
+
 def _tabulate_terms(
     ensemble: Ensemble, tree: Ints, node: Ints, k: int, words: Vocabulary
 ) -> dict[str, NDArray[Any]]:
     """Return condition, side of missing values, threshold and strongest terms of splits."""
     n, k = len(tree), min(k, ensemble.n_features)
     condition, missing = np.full((2, n), None, dtype=object)
-    threshold, weight = np.full(n, np.nan), np.full((k, n), np.nan)
+    threshold = np.full(n, np.nan)
+    weight, raw_weight = np.full((2, k, n), np.nan)
     feature = np.full((k, n), None, dtype=object)
     for i in range(n):
         of_tree = ensemble[tree[i]]
@@ -57,14 +70,15 @@ def _tabulate_terms(
         condition[i] = describe_side(of_tree, int(node[i]), False, words).format()
         missing[i] = _place_missing(split)
         if isinstance(split, HyperplaneSplit):
-            listed, strength = split.feature[:k], split.weight[:k]
+            listed, raw = split.feature[:k], split.weight[:k]
+            strength = split.coefficient[:k] / abs(split.coefficient[0])
         else:
             listed = np.array([split.column])
-            strength = np.array([1.0 if isinstance(split, NumberSplit) else np.nan])
+            raw = strength = np.array([1.0 if isinstance(split, NumberSplit) else np.nan])
         if not isinstance(split, CategorySplit):
             threshold[i] = split.threshold
         feature[: len(listed), i] = [words.columns[j] for j in listed]
-        weight[: len(listed), i] = strength
+        weight[: len(listed), i], raw_weight[: len(listed), i] = strength, raw
     columns: dict[str, NDArray[Any]] = {
         "condition": condition,
         "missing": missing,
@@ -72,7 +86,8 @@ def _tabulate_terms(
     }
     for rank in range(k):
         columns[f"feature_{rank + 1}"] = feature[rank]
-        columns[f"raw_weight_{rank + 1}"] = weight[rank]
+        columns[f"weight_{rank + 1}"] = weight[rank]
+        columns[f"raw_weight_{rank + 1}"] = raw_weight[rank]
     return columns
 
 

@@ -9,14 +9,21 @@ from numpy.typing import NDArray
 
 from lhtree.arrays import Floats, Ints
 from lhtree.estimators.params import count_threads
-from lhtree.explain.scores import Scores, SplitTerms
+from lhtree.explain import linear_splits
+from lhtree.explain.linear_splits import STEPS_PER_STD
+from lhtree.explain.scores import Projections, Scores, SplitFacts, SplitTerms
 from lhtree.explain.wording import name_codes, name_label
 from lhtree.model.ensemble import BoostedTree, Ensemble
-from lhtree.model.ensemble_splits import HYPERPLANE, NUMBER, list_fills, list_terms, sum_changes
+from lhtree.model.ensemble_splits import (
+    HYPERPLANE,
+    NUMBER,
+    CategorySplit,
+    list_fills,
+    list_terms,
+    sum_changes,
+)
 from lhtree.model.link import VOTES, read_link
 from lhtree.model.prediction import MOST_EXTREME
-
-STEPS_PER_STD = 20  # a step of a grid is about 2**-20 standard deviations
 
 
 class BoostedView:
@@ -30,7 +37,6 @@ class BoostedView:
         A fitted model.
     """
 
-    importance_name = "fraction of the lowered loss"
     margin = 4e-6  # above the rounding of values to grids
     can_be_proven = False
 
@@ -48,6 +54,8 @@ class BoostedView:
         self.has_votes = self.link.name == VOTES
         self.preposition = "for" if self.has_votes else "of"  # between the score and the class
         self.start_name = "fraction in training" if self.has_votes else "mean in training"
+        lowered = "impurity" if self.has_votes else "loss"
+        self.importance_name = f"fraction of the lowered {lowered}"
         self.class_importance_name = f"fraction of the changes of the {self.score_name}"
 
     def _name_outputs(self) -> tuple[str, ...]:
@@ -159,3 +167,48 @@ class BoostedView:
         np.maximum.at(largest, row, size)
         weight = coefficient / largest[row]
         return SplitTerms(split, tree.fraction[split], row, column, weight, size)
+
+    def read_shares(self, tree: BoostedTree) -> Floats:
+        """Return the share of its class in the nodes of a tree that votes for one."""
+        share: Floats = tree.prediction[:, 0]
+        return share
+
+    def divide_projections(self, tree: BoostedTree, node: Ints, Z: Floats) -> Projections:
+        """Return what each column adds to the projections of rows at some splits.
+
+        The largest weight of a split is one. Where no number decides, all is 0.
+        """
+        contribution = np.zeros((len(Z), len(node), Z.shape[1]))
+        constant, norm = np.zeros(len(node)), np.ones(len(node))
+        for step, number in enumerate(node.tolist()):
+            split = linear_splits.read_split(self.ensemble, tree.first_node + number)
+            contribution[:, step, split.column] = split.divide(Z)
+            if len(split.column):
+                constant[step], norm[step] = split.constant, split.norm
+        return Projections(contribution, constant, norm)
+
+    def divide_leaf(self, tree: BoostedTree, leaf: int, Z: Floats) -> Floats:
+        """Return zeros: leaves are constant."""
+        del tree, leaf
+        return np.zeros(Z.shape)
+
+    def look_at_split(self, tree: BoostedTree, node: int, Z: Floats) -> SplitFacts:
+        """Return what a split does to standardised rows, in raw units of its strongest term."""
+        split = linear_splits.read_split(self.ensemble, tree.first_node + node)
+        unit, threshold = 1.0, np.nan
+        if len(split.column):
+            described = tree.split(node)
+            assert not isinstance(described, CategorySplit)
+            threshold = described.threshold
+            unit = float(self.column_std[split.column[np.abs(split.coefficient).argmax()]])
+        gap = split.compare(Z) * unit
+        # Rounding must not take a row to the other side.
+        low, high = np.minimum(threshold + gap, np.nextafter(threshold, -np.inf)), threshold + gap
+        return SplitFacts(
+            np.where(gap < 0, low, np.maximum(high, threshold)),
+            threshold,
+            None,
+            "gini",
+            int(self.ensemble.weight[tree.first_node + node]),
+            float(self.read_shares(tree)[node]),
+        )

@@ -22,7 +22,8 @@ class Explanation:
     ``base + contribution.sum(axis=-1)`` is ``score``: of trees and forests the votes for the
     classes, of boosted models the raw scores. With two classes, the numbers of the first
     mirror those of the second. A model of numbers has one output instead of classes. What is
-    said of boosted models holds for forests of numbers, too, whose scores are means over trees.
+    said of the scores of boosted models holds for forests of numbers, too, whose scores are
+    means over trees.
 
     Parameters
     ----------
@@ -42,12 +43,12 @@ class Explanation:
     classes : ndarray of shape (n_classes,), or None
         Class labels; None for a model of numbers.
     feature_names : list of str
-        Names of the features of `X`; a category of trees and forests has one feature and
-        many columns.
+        Names of the features of `X`; where leaves are not constant (see
+        :func:`explain_rows`), a category has one feature and many columns.
     source : ndarray of int64, shape (n_columns,)
         Position in `feature_names` of the feature that each column is made from.
     codes : tuple of tuple of str
-        Of boosted models, the names of the codes of each column of categories.
+        Where leaves are constant, the names of the codes of each column of categories.
     table : ndarray of shape (n_rows, n_columns), or None
         The rows as the trees see them, in raw units; None after :meth:`by_feature`.
     paths : tuple of tuple of Path, or None
@@ -93,18 +94,20 @@ def explain_rows(model: Any, X: Any, *, paths: bool = False) -> Explanation:
     value changes, and the change is divided among the columns of the split, so that the sum
     over the columns leads from ``base`` to ``score`` exactly.
 
-    In trees and forests, the value is the fraction of training rows in the tree's positive
-    class. A change is divided in proportion to ``|weight * (x - mean of the split's rows)|``.
-    The leaf adds its linear terms, and what clipping to [0, 1] cuts off is divided in the
-    same proportion. Forests average over their trees.
+    In an LHTClassifier, and in forests of such trees (``preset="paper"``), the value is the
+    fraction of training rows in the tree's positive class. A change is divided in proportion
+    to ``|weight * (x - mean of the split's rows)|``. The leaf adds its linear terms, and what
+    clipping to [0, 1] cuts off is divided in the same proportion. Forests average over their
+    trees.
 
-    In boosted models, the value is what the leaves below add, on average over the training
-    rows. The change at a split by a single column is that column's. At a hyperplane it is
-    divided in proportion to ``|weight * (x - fill)|``; the fill of a term is what a missing
-    value counts as: the mean over the rows of the node if the column had gaps in training,
-    otherwise over all training rows. All parts are whole steps of the raw score (the term
-    with the largest part takes what rounding leaves over), so nothing is lost in the sum.
-    A forest of numbers divides these sums by its number of trees, which rounds last digits.
+    In boosted models, in forests of numbers, and in forests of classes by default, leaves are
+    constant. The value is what the leaves below add, or in a forest predict, on average over
+    the training rows. The change at a split by a single column is that column's. At a
+    hyperplane it is divided in proportion to ``|weight * (x - fill)|``; the fill of a term is
+    what a missing value counts as: the mean over the rows of the node if the column had gaps
+    in training, otherwise over all training rows. All parts are whole steps of the raw score
+    (the term with the largest part takes what rounding leaves over), so nothing is lost in the
+    sum. A forest divides these sums by its number of trees, which rounds last digits.
 
     In a hyperplane, a missing value gets nothing. Only if all these products are 0 (the row
     lies at the mean, or all its values are missing), the change is divided in proportion to
@@ -117,8 +120,8 @@ def explain_rows(model: Any, X: Any, *, paths: bool = False) -> Explanation:
     X : array-like of shape (n_rows, n_features)
         Rows with the columns of the training data.
     paths : bool, default=False
-        Whether to return the path of each row through each tree of a tree or forest; paths
-        are large.
+        Whether to return the path of each row through each tree of an LHTClassifier or
+        LHForestClassifier; paths are large.
 
     Returns
     -------
@@ -165,5 +168,5 @@ def explain_rows(model: Any, X: Any, *, paths: bool = False) -> Explanation:
         source=model.column_source_,
         codes=view.codes,
         table=table,
-        paths=trace_paths(model, table) if paths else None,
+        paths=trace_paths(view, table) if paths else None,
     )

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from lhtree.arrays import LANES, Floats, Ints
 from lhtree.estimators.params import count_threads
-from lhtree.explain.scores import Scores, SplitTerms
+from lhtree.explain.scores import Projections, Scores, SplitFacts, SplitTerms
 from lhtree.explain.wording import name_label
 from lhtree.model.forest import Forest
 from lhtree.model.prediction import MOST_EXTREME, predict_classes
@@ -59,7 +59,7 @@ class ForestView:
         return predict_classes(voting.score_rows(self.forest, rows, n_threads=n_threads))
 
     def predict_number(self, table: NDArray[Any]) -> Floats:
-        """Refuse: trees and forests predict classes."""
+        """Refuse: these trees predict classes."""
         raise TypeError(f"model predicts classes, not the numbers of {len(table)} rows.")
 
     def explain(self, table: NDArray[Any]) -> Scores:
@@ -144,6 +144,39 @@ class ForestView:
             column=np.concatenate([none.astype(np.int64), *(term.feature for term in terms)]),
             weight=np.concatenate([none, *(term.weight for term in terms)]),
             size=np.concatenate([none, *(np.abs(term.weight) * term.std for term in terms)]),
+        )
+
+    def read_shares(self, tree: Tree) -> Floats:
+        """Return the fraction of positive rows in the nodes of a tree, after shrinkage."""
+        return tree.value
+
+    def divide_projections(self, tree: Tree, node: Ints, Z: Floats) -> Projections:
+        """Return what each column adds to the projections of rows at some splits."""
+        contribution = np.zeros((len(Z), len(node), Z.shape[1]))
+        constant = np.empty(len(node))
+        for step, number in enumerate(node.tolist()):
+            feature, added = compute_contributions(tree, number, Z)
+            contribution[:, step, feature] = added
+            _, weight, center, _ = tree.terms(number)
+            constant[step] = weight @ center - tree.threshold[number]
+        return Projections(contribution, constant, self.forest.norm[tree.first_node + node])
+
+    def divide_leaf(self, tree: Tree, leaf: int, Z: Floats) -> Floats:
+        """Return what each column adds to the membership of rows in a leaf, before clipping."""
+        contribution = np.zeros(Z.shape)
+        feature, added = compute_contributions(tree, leaf, Z)
+        contribution[:, feature] = added
+        return contribution
+
+    def look_at_split(self, tree: Tree, node: int, Z: Floats) -> SplitFacts:
+        """Return what a split does to standardised rows."""
+        return SplitFacts(
+            project(tree, node, Z),
+            float(tree.threshold[node]),
+            tree.extremes[node],
+            THRESHOLD_KINDS[tree.threshold_kind[node]],
+            int(tree.n_samples[node]),
+            float(tree.value[node]),
         )
 
 

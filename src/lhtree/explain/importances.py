@@ -27,11 +27,12 @@ def class_importances(model: Any) -> Floats:
     Returns
     -------
     ndarray of shape (n_classes, n_columns)
-        Row k is for the class ``classes_[k]``. Of trees and forests, it is what
-        ``feature_importances_`` is for all trees, over the trees of which this is the
-        positive class. Of boosted models, it is how much the splits by each column change
-        the score of the class: the mean change, without signs, over the training rows of
-        each tree, where a hyperplane's change is divided by its weights. A row sums to one,
+        Row k is for the class ``classes_[k]``. Of trees, and of forests whose leaves are not
+        constant (see :func:`explain_rows`), it is what ``feature_importances_`` is for all
+        trees, over the trees of which this is the positive class. Of other models, it is how
+        much the splits by each column change the score of the class, in a forest the vote for
+        it by its own trees: the mean change, without signs, over the training rows of each
+        tree, where a hyperplane's change is divided by its weights. A row sums to one,
         or is all zeros without a split. Columns are those of ``column_names_``. Two classes
         share their trees, so both rows are the same.
 
@@ -54,11 +55,11 @@ def class_importances(model: Any) -> Floats:
 def interactions(model: Any, *, n_pairs: int | None = None) -> Any:
     """Return how often and how strongly two columns share a split.
 
-    In a split each column counts ``|weight| * std`` (of trees and forests in the split's rows,
-    of boosted models in all rows), normalised to sum one over the columns. The strength of a
-    pair is the product of the two counts, weighted by the rows that reach the split, summed
-    over all splits, and normalised to sum one over all pairs. Splits on a single column have no
-    pair.
+    In a split each column counts ``|weight| * std`` (in the split's rows, or in all rows where
+    leaves are constant, see :func:`explain_rows`), normalised to sum one over the columns. The
+    strength of a pair is the product of the two counts, weighted by the rows that reach the
+    split, summed over all splits, and normalised to sum one over all pairs. Splits on a single
+    column have no pair.
 
     Parameters
     ----------

@@ -1,7 +1,8 @@
 """A fitted model as explanations see it, whatever it is made of.
 
-:func:`view_model` returns what trees and forests (:mod:`lhtree.explain.forest_view`) and
-boosted models (:mod:`lhtree.explain.boosted_view`) have in common.
+:func:`view_model` returns what models of floating-point trees
+(:mod:`lhtree.explain.forest_view`) and those of the exact engine
+(:mod:`lhtree.explain.boosted_view`) have in common.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from lhtree.arrays import Floats, Ints
 from lhtree.estimators import lookup
 from lhtree.explain.boosted_view import BoostedView
 from lhtree.explain.forest_view import ForestView
-from lhtree.explain.scores import Scores, SplitTerms
+from lhtree.explain.scores import Projections, Scores, SplitFacts, SplitTerms
 from lhtree.model.link import is_exact
 
 
@@ -24,7 +25,8 @@ class ModelView(Protocol):
     """What explanations need of a fitted model.
 
     The *scores* of a row are what is explained: votes of trees and forests, raw scores of
-    boosted models. Columns are those that the trees see.
+    boosted models. Columns are those that the trees see. Paths and close views of splits are
+    for models whose trees each vote for one class.
     """
 
     model: Any
@@ -77,6 +79,18 @@ class ModelView(Protocol):
 
     def list_terms(self, tree: Any) -> SplitTerms:
         """Return the terms of all splits of a tree."""
+
+    def read_shares(self, tree: Any) -> Floats:
+        """Return the fraction of its class in the nodes of a tree that votes for one."""
+
+    def divide_projections(self, tree: Any, node: Ints, Z: Floats) -> Projections:
+        """Return what each column adds to the projections of rows at some splits."""
+
+    def divide_leaf(self, tree: Any, leaf: int, Z: Floats) -> Floats:
+        """Return what each column adds to the membership of rows in a leaf, before clipping."""
+
+    def look_at_split(self, tree: Any, node: int, Z: Floats) -> SplitFacts:
+        """Return what a split of a tree that votes does to standardised rows."""
 
 
 def view_model(model: Any) -> ModelView:

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lhtree.arrays import Floats, Ints
-from lhtree.explain import forest_view
-from lhtree.model.tree import Tree
+from lhtree.estimators.params import count_threads
+from lhtree.explain.model_view import ModelView
 
 
 @dataclass(frozen=True, eq=False)
@@ -18,8 +18,10 @@ class Path:
     """The path of one row through one tree.
 
     At each split, ``contribution.sum() + constant`` is the projection of the row minus
-    the threshold: below zero the row goes left. In the leaf, ``leaf_contribution.sum()
-    + value[-1]`` is the membership before it is clipped to [0, 1].
+    the threshold: below zero the row goes left. Where no number decides (a split by
+    categories, or a value that is missing at a split by its column alone), all three are 0,
+    and only `is_right` tells the side. In the leaf, ``leaf_contribution.sum() + value[-1]``
+    is the membership before it is clipped to [0, 1].
 
     Parameters
     ----------
@@ -36,15 +38,18 @@ class Path:
         on the left side.
     contribution : ndarray of float64, shape (n_splits, n_columns)
         Weight times (z - mean of the split's training rows) of each column, z in
-        standardised units; 0 for a missing value.
+        standardised units; 0 for a missing value. Where leaves are constant (see
+        :func:`lhtree.explain.explain_rows`), the fill of the term, which a missing value
+        counts as, stands for the mean, or the threshold at a split by a single column.
     constant : ndarray of float64, shape (n_splits,)
-        Projection of that mean, minus the threshold.
+        Projection of that mean, or fill, minus the threshold.
     value : ndarray of float64, shape (n_splits + 1,)
         Fraction of positive rows at each split and, last, in the leaf, after shrinkage.
     leaf : int
         The leaf that the row reaches.
     leaf_contribution : ndarray of float64, shape (n_columns,)
-        Slope times (z - mean of the leaf's training rows) of each column.
+        Slope times (z - mean of the leaf's training rows) of each column; 0 in a constant
+        leaf.
     membership : float
         The tree's output.
     """
@@ -62,61 +67,50 @@ class Path:
     membership: float
 
 
-def trace_paths(model: Any, table: NDArray[Any]) -> tuple[tuple[Path, ...], ...]:
-    """Return the paths of encoded rows, by row, then tree."""
-    leaf = model.forest_.apply(table)
-    Z = forest_view.standardize(model.forest_, table)
-    parent = model.forest_.compute_parents()
-    by_tree = [
-        _trace_tree(tree, parent, model.classes_[tree.positive_class], Z, leaf[:, tree.number])
-        for tree in model.forest_
-    ]
+def trace_paths(view: ModelView, table: NDArray[Any]) -> tuple[tuple[Path, ...], ...]:
+    """Return the paths of encoded rows through trees that vote, by row, then tree."""
+    trees, n_threads = view.model.forest_, count_threads(view.model.n_jobs)
+    leaf = trees.apply(np.ascontiguousarray(table), n_threads=n_threads)
+    Z, parent = view.standardize(table), trees.compute_parents()
+    by_tree = [_trace_tree(view, tree, parent, Z, leaf[:, tree.number]) for tree in trees]
     return tuple(zip(*by_tree, strict=True))
 
 
-def _trace_tree(tree: Tree, parent: Ints, label: Any, Z: Floats, leaf: Ints) -> list[Path]:
+def _trace_tree(view: ModelView, tree: Any, parent: Ints, Z: Floats, leaf: Ints) -> list[Path]:
     """Return the path of each row through one tree; rows of a leaf share their nodes."""
-    root = int(tree.forest.tree_start[tree.number])  # parents are counted over the forest
+    root = tree.first_node  # parents are counted over all trees
     paths: dict[int, Path] = {}
     for end in np.unique(leaf):
         chain = [int(end)]
         while chain[0] > 0:
             chain.insert(0, int(parent[root + chain[0]]) - root)
         rows = np.flatnonzero(leaf == end)
-        paths.update(zip(rows.tolist(), _trace_leaf(tree, label, chain, Z[rows]), strict=True))
+        paths.update(zip(rows.tolist(), _trace_leaf(view, tree, chain, Z[rows]), strict=True))
     return [paths[i] for i in range(len(leaf))]
 
 
-def _trace_leaf(tree: Tree, label: Any, chain: list[int], Z: Floats) -> list[Path]:
+def _trace_leaf(view: ModelView, tree: Any, chain: list[int], Z: Floats) -> list[Path]:
     """Return the path of each row along a chain of nodes that ends in a leaf."""
-    node = np.array(chain[:-1], dtype=np.int64)
-    contribution = np.zeros((len(Z), len(chain), Z.shape[1]))
-    constant, norm = np.empty(len(node)), np.empty(len(node))
-    for step, number in enumerate(chain):
-        feature, added = forest_view.compute_contributions(tree, number, Z)
-        contribution[:, step, feature] = added
-        if step < len(node):
-            _, weight, center, _ = tree.terms(number)
-            constant[step] = weight @ center - tree.threshold[number]
-            norm[step] = tree.forest.norm[tree.forest.tree_start[tree.number] + number]
-    is_right = np.array(chain[1:], dtype=np.int64) > tree.left[node]
-    distance = (contribution[:, :-1].sum(axis=2) + constant) / norm
-    leaf_value = tree.value[chain[-1]]
+    node, leaf = np.array(chain[:-1], dtype=np.int64), chain[-1]
+    assert view.classes is not None
+    contribution, constant, norm = view.divide_projections(tree, node, Z)
+    in_leaf, value = view.divide_leaf(tree, leaf, Z), view.read_shares(tree)[chain]
     with np.errstate(invalid="ignore"):  # infinite contributions of both signs cancel to NaN
-        raw = leaf_value + contribution[:, -1].sum(axis=1)
-    membership = np.where(np.isnan(raw), leaf_value, np.clip(raw, 0.0, 1.0))
+        distance = (contribution.sum(axis=2) + constant) / norm
+        raw = value[-1] + in_leaf.sum(axis=1)
+    membership = np.where(np.isnan(raw), value[-1], np.clip(raw, 0.0, 1.0))
     return [
         Path(
             tree=tree.number,
-            positive_class=label,
+            positive_class=view.classes[view.get_class(tree)],
             node=node,
-            is_right=is_right,
+            is_right=np.array(chain[1:], dtype=np.int64) > tree.left[node],
             distance=distance[i],
-            contribution=contribution[i, :-1],
+            contribution=contribution[i],
             constant=constant,
-            value=tree.value[chain],
-            leaf=chain[-1],
-            leaf_contribution=contribution[i, -1],
+            value=value,
+            leaf=leaf,
+            leaf_contribution=in_leaf[i],
             membership=float(membership[i]),
         )
         for i in range(len(Z))

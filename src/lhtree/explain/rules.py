@@ -26,7 +26,7 @@ from lhtree.explain.wording import (
 )
 from lhtree.model.ensemble import BoostedTree, Ensemble
 from lhtree.model.forest import Forest
-from lhtree.model.link import Link, is_exact
+from lhtree.model.link import VOTES, Link, is_exact
 from lhtree.model.tree import Tree
 
 MOST_SCORES = 3  # whose changes a rule shows as text
@@ -80,6 +80,8 @@ class Rule:
 class BoostedRule:
     """One leaf in words: what it adds, or in a forest predicts, where all conditions hold.
 
+    A leaf of a forest of classes predicts the share of its tree's class.
+
     Parameters
     ----------
     tree : int
@@ -98,6 +100,8 @@ class BoostedRule:
         What the tree does, in words.
     is_averaged : bool
         Whether the tree is of a forest.
+    positive_class : str or None
+        Of a forest of classes, the class that the tree votes for.
     """
 
     tree: int
@@ -108,6 +112,7 @@ class BoostedRule:
     fraction: float
     task: str
     is_averaged: bool = False
+    positive_class: str | None = None
 
     def __str__(self) -> str:
         order = sorted(range(len(self.value)), key=lambda k: -abs(self.value[k]))
@@ -208,14 +213,15 @@ def rules(model: Any, *, min_weight: float = 0.0, X: Any = None, units: str = "r
         Rows on which to compare the shortened rules with the model.
     units : {"raw", "standardized"}, default="raw"
         Units of weights and thresholds: those of the columns as they came, or those in
-        which the trees compare. Those of boosted models are raw.
+        which the trees compare. Where leaves are constant (see :func:`explain_rows`), they
+        are raw.
 
     Returns
     -------
     RuleSet
-        Plain data; ``print`` shows it as text. The rules of trees and forests are
-        :class:`Rule`, those of boosted models :class:`BoostedRule`: what their leaves add
-        to the raw scores, or in a forest of numbers predict.
+        Plain data; ``print`` shows it as text. The rules of an LHTClassifier, and of forests
+        of such trees, are :class:`Rule`, all others :class:`BoostedRule`: what leaves add to
+        the raw scores, or in a forest predict.
 
     Examples
     --------
@@ -350,6 +356,7 @@ def _make_boosted_rule(
         fraction=float(tree.fraction[leaf]),
         task=link.describe_task(words.classes, tree),
         is_averaged=link.is_averaged,
+        positive_class=words.classes[link.get_class(tree)] if link.name == VOTES else None,
     )
 
 

@@ -26,3 +26,22 @@ class SplitTerms(NamedTuple):
     column: NDArray[Any]  # [n_terms]
     weight: Floats  # [n_terms] for columns in comparable units
     size: Floats  # [n_terms] how much the term moves the rows of its split
+
+
+class Projections(NamedTuple):
+    """Projections of rows at some splits of a tree, minus thresholds, divided by column."""
+
+    contribution: Floats  # [n_rows, n_splits, n_columns]
+    constant: Floats  # [n_splits] what the columns' sums are added to
+    norm: Floats  # [n_splits] length of the weights
+
+
+class SplitFacts(NamedTuple):
+    """What a split of a tree that votes does to some rows, and did to those of training."""
+
+    projection: Floats  # [n_rows] NaN where no number decides
+    threshold: float  # NaN if none does for any row
+    extremes: Floats | None  # [4] of the training rows, where the model keeps them
+    threshold_kind: str
+    n_samples: int  # training rows, or their weight
+    value: float  # fraction of positive rows among them

@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 
 from lhtree.arrays import Floats, Ints
 from lhtree.estimators import lookup
-from lhtree.explain import arguments, boosted_splits, forest_view
+from lhtree.explain import arguments, boosted_splits, forest_view, model_view
 from lhtree.model.link import is_exact
-from lhtree.model.tree import Tree
 
 
 def split_table(model: Any, *, n_features: int = 5) -> Any:
@@ -28,23 +27,26 @@ def split_table(model: Any, *, n_features: int = 5) -> Any:
     Returns
     -------
     pandas.DataFrame or dict of str to ndarray
-        A frame if pandas is installed, otherwise its columns. Of trees and forests: ``tree``
-        (position in ``trees_``), ``estimator``, ``positive_class`` (label of the class that
-        the tree separates from all others), ``node``, ``depth``, ``n_samples`` and
-        ``weight_sum`` (training rows and their weights), ``value`` (fraction of positive rows
-        among them, after shrinkage), ``threshold_kind`` (what chose the threshold: N1 to N4
-        for a pure side, e for the middle, gini), ``threshold``, ``threshold_raw``, and for
-        k = 1 to `n_features` ``feature_k``, ``weight_k`` and ``raw_weight_k``. A split with
-        fewer features has None and NaN in the columns that it does not fill.
+        A frame if pandas is installed, otherwise its columns. Of trees, and of forests whose
+        leaves are not constant: ``tree`` (position in ``trees_``), ``estimator``,
+        ``positive_class`` (label of the class that the tree separates from all others),
+        ``node``, ``depth``, ``n_samples`` and ``weight_sum`` (training rows and their
+        weights), ``value`` (fraction of positive rows among them, after shrinkage),
+        ``threshold_kind`` (what chose the threshold: N1 to N4 for a pure side, e for the
+        middle, gini), ``threshold``, ``threshold_raw``, and for k = 1 to `n_features`
+        ``feature_k``, ``weight_k`` and ``raw_weight_k``. A split with fewer features has None
+        and NaN in the columns that it does not fill.
 
-        Of boosted models and forests of numbers: ``tree``, ``node``, ``depth``, ``fraction``
-        (of the tree's training rows, by weight), ``value`` (what the leaves below add to the
-        raw score, on average, or in a forest what they predict; with several scores ``value_``
-        and the class, or the position, of each), ``kind`` ("number", "category" or
-        "hyperplane"), ``condition`` (in words: rows that fulfil it go left), ``missing`` (the
-        side of missing values, or "fill": in a hyperplane they count as numbers),
-        ``threshold_raw``, ``feature_k`` and ``raw_weight_k``. Categories have neither
-        threshold nor weight. The strongest weight of a hyperplane is 1 or -1.
+        Of boosted models and of forests whose leaves are constant (see
+        :func:`explain_rows`): ``tree``, ``node``, ``depth``, ``fraction`` (of the tree's
+        training rows, by weight), ``value`` (what the leaves below add to the raw score, on
+        average, or in a forest what they predict: the share of a class, or a number; with
+        several scores ``value_`` and the class, or the position, of each), ``kind`` ("number",
+        "category" or "hyperplane"), ``condition`` (in words: rows that fulfil it go left),
+        ``missing`` (the side of missing values, or "fill": in a hyperplane they count as
+        numbers), ``threshold_raw``, ``feature_k``, ``weight_k`` and ``raw_weight_k``; of
+        classes also ``estimator`` and ``positive_class``. Categories have neither threshold
+        nor weight. The strongest weight of a hyperplane is 1 or -1.
 
     Notes
     -----
@@ -135,25 +137,32 @@ class SplitView:
     row : ndarray of int64, shape (n_reaching,)
         Positions in `X` of the rows that reach the split.
     projection : ndarray of float64, shape (n_reaching,)
-        Their weighted sums, in standardised units.
+        Their weighted sums. Units are standardised; where leaves are constant, they are
+        those of ``threshold_raw`` in :func:`split_table`. NaN where no number decides: at a
+        split by categories, or by one column whose value is missing.
     is_positive : ndarray of bool, shape (n_reaching,)
         Whether they belong to the positive class.
     is_right : ndarray of bool, shape (n_reaching,)
         Whether they go right: their projection is not below the threshold.
     threshold : float
-        Constant of the split.
+        Constant of the split; NaN at a split by categories.
     extremes : ndarray of float64, shape (4,)
         Least and largest projection in training, of the positive rows, then of the
-        negative ones.
+        negative ones. A forest whose leaves are constant does not keep them: they are
+        those of the rows shown, NaN where there are none.
     threshold_kind : str
         What chose the threshold: N1 to N4 for a pure side, e for the middle, gini.
     pure_side : str
         Side on which all training rows were positive, or all were negative: "left",
-        "right", "both" or "none".
+        "right", "both" or "none". It says the same of the rows shown where `extremes` are
+        theirs.
     n_samples : int
-        Training rows that reached the split.
+        Training rows that reached the split; where `extremes` are those of the rows shown,
+        the weight of the tree's training rows.
     value : float
         Weighted fraction of positive rows among them, after shrinkage.
+    is_of_training : bool
+        Whether `extremes` and `pure_side` are those of the training rows.
     """
 
     tree: int
@@ -169,6 +178,7 @@ class SplitView:
     pure_side: str
     n_samples: int
     value: float
+    is_of_training: bool = True
 
 
 def split_view(model: Any, tree: int, node: int, X: Any, y: Any) -> SplitView:
@@ -204,30 +214,54 @@ def split_view(model: Any, tree: int, node: int, X: Any, y: Any) -> SplitView:
     """
     remedy = "its trees have no positive class; split_table lists their splits"
     lookup.check_is_forest(model, "split_view", remedy)
+    view = model_view.view_model(model)
     chosen = lookup.look_up_tree(model, tree)
     number = lookup.look_up_split(chosen, node)
     table = model.encode_rows(X)
     labels = arguments.check_labels(model, y, len(table))
-    row = np.flatnonzero(_mark_reaching(chosen, number, model.apply(X)[:, chosen.number]))
-    projection = forest_view.project(
-        chosen, number, forest_view.standardize(model.forest_, table[row])
-    )
-    threshold, extremes = float(chosen.threshold[number]), chosen.extremes[number]
+    leaf, right = model.apply(X)[:, chosen.number], int(chosen.left[number]) + 1
+    row = np.flatnonzero(_mark_reaching(chosen, number, leaf))
+    is_right = _mark_reaching(chosen, right, leaf[row])
+    facts = view.look_at_split(chosen, number, view.standardize(table[row]))
+    positive_class = model.classes_[view.get_class(chosen)]
+    is_positive = labels[row] == positive_class
+    if facts.extremes is None:
+        extremes = compute_extremes(facts.projection, is_positive)
+        pure_side = name_pure_side_of(is_positive, is_right)
+    else:
+        extremes, pure_side = facts.extremes, name_pure_side(facts.threshold, facts.extremes)
     return SplitView(
         tree=chosen.number,
         node=number,
-        positive_class=model.classes_[chosen.positive_class],
+        positive_class=positive_class,
         row=row,
-        projection=projection,
-        is_positive=labels[row] == model.classes_[chosen.positive_class],
-        is_right=projection >= threshold,
-        threshold=threshold,
+        projection=facts.projection,
+        is_positive=is_positive,
+        is_right=is_right,
+        threshold=facts.threshold,
         extremes=extremes,
-        threshold_kind=forest_view.THRESHOLD_KINDS[chosen.threshold_kind[number]],
-        pure_side=name_pure_side(threshold, extremes),
-        n_samples=int(chosen.n_samples[number]),
-        value=float(chosen.value[number]),
+        threshold_kind=facts.threshold_kind,
+        pure_side=pure_side,
+        n_samples=facts.n_samples,
+        value=facts.value,
+        is_of_training=facts.extremes is not None,
     )
+
+
+def compute_extremes(projection: Floats, is_positive: NDArray[np.bool_]) -> Floats:
+    """Return least and largest projection of positive rows, then of negative ones; NaN of none."""
+    extremes = np.full(4, np.nan)
+    for k, mask in enumerate((is_positive, ~is_positive)):
+        of_class = projection[mask & ~np.isnan(projection)]
+        if len(of_class):
+            extremes[2 * k : 2 * k + 2] = of_class.min(), of_class.max()
+    return extremes
+
+
+def name_pure_side_of(is_positive: NDArray[np.bool_], is_right: NDArray[np.bool_]) -> str:
+    """Return the side that is not mixed, of those that some rows are on."""
+    sides = (is_positive[is_right == side] for side in (False, True))
+    return _name_side(*(len(np.unique(side)) == 1 for side in sides))
 
 
 def name_pure_side(threshold: float, extremes: Floats) -> str:
@@ -235,12 +269,16 @@ def name_pure_side(threshold: float, extremes: Floats) -> str:
     least_positive, most_positive, least_negative, most_negative = extremes
     left = not (least_positive < threshold and least_negative < threshold)
     right = not (most_positive >= threshold and most_negative >= threshold)
-    return {(True, True): "both", (True, False): "left", (False, True): "right"}.get(
-        (left, right), "none"
-    )
+    return _name_side(left, right)
 
 
-def _mark_reaching(tree: Tree, node: int, leaf: Ints) -> NDArray[np.bool_]:
+def _name_side(left: bool, right: bool) -> str:
+    """Return which sides are pure."""
+    names = {(True, True): "both", (True, False): "left", (False, True): "right"}
+    return names.get((left, right), "none")
+
+
+def _mark_reaching(tree: Any, node: int, leaf: Ints) -> NDArray[np.bool_]:
     """Return whether each row, by its leaf, passes a node."""
     is_below = np.zeros(tree.n_nodes, dtype=bool)
     is_below[node] = True

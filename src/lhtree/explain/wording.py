@@ -135,8 +135,8 @@ def make_vocabulary(
         return Vocabulary(columns, classes, units == "raw")
     if units == "standardized":
         raise ValueError(
-            "units='standardized' is for trees and forests of classes; splits of this model are "
-            "in raw units, so give 'raw'."
+            "units='standardized' is for LHTClassifier and forests of its trees; splits of this "
+            "model are in raw units, so give 'raw'."
         )
     link = read_link(model)
     if link.classes is None and class_names is not None:

@@ -22,6 +22,7 @@ from lhtree.explain.wording import (
 )
 from lhtree.files import write_atomically
 from lhtree.model.ensemble import BoostedTree
+from lhtree.model.link import VOTES, Link
 from lhtree.model.tree import Tree
 
 # Okabe and Ito's colours: colour-blind people can distinguish them.
@@ -78,7 +79,8 @@ def export_graphviz(
         Digits after the decimal point.
     units : {"standardized", "raw"}, default=None
         Units of weights and thresholds: standardised columns, as in the trees (the default
-        of classifiers), or the columns as given (always so for boosted models and regressors).
+        of LHTClassifier and forests of such trees), or the columns as given (always so for
+        other models).
     fontname : str, default="helvetica"
         Font of all text.
 
@@ -167,14 +169,16 @@ class _Drawing:
             value = format_number(float(tree.value[node]), self.decimals)
         lines.append(f"value = {value}")
         label = f"label={quote(chr(10).join(lines))}"
-        return (
-            f"{label}, fillcolor={quote(_choose_colour(tree, node))}" if self.is_filled else label
-        )
+        if not self.is_filled:
+            return label
+        return f"{label}, fillcolor={quote(_choose_colour(tree, node, self.words.link))}"
 
 
-def _choose_colour(tree: Tree | BoostedTree, node: int) -> str:
+def _choose_colour(tree: Tree | BoostedTree, node: int, link: Link | None) -> str:
     if not isinstance(tree, BoostedTree):
         return _mix(tree.positive_class, float(tree.value[node]))
+    if link is not None and link.name == VOTES:
+        return _mix(link.get_class(tree), float(tree.prediction[node, 0]))
     value, size = tree.value[node], np.abs(tree.value)
     strength = float(size[node].max() / (size.max() or 1.0))
     if len(value) == 1:

@@ -56,7 +56,8 @@ def export_text(
         Digits after the decimal point.
     units : {"standardized", "raw"}, default=None
         Units of weights and thresholds: standardised columns, as in the trees (the default
-        of classifiers), or the columns as given (always so for boosted models and regressors).
+        of LHTClassifier and forests of such trees), or the columns as given (always so for
+        other models).
     show_weights : bool, default=False
         Whether to write the weighted number of training rows of each leaf; of a boosted tree
         their fraction.
@@ -67,7 +68,7 @@ def export_text(
         One paragraph per tree. A leaf shows its value, the fraction of the tree's class among
         its training rows after shrinkage, and its membership if that is not constant. The
         value of a leaf of a boosted tree is what it adds to the raw score, or to each of them;
-        in a forest of numbers it is what the tree predicts.
+        in a forest it is what the tree predicts: the share of its class, or a number.
 
     Examples
     --------

@@ -100,10 +100,8 @@ def plot_boundary(
         colors = [PALETTE[k % len(PALETTE)] for k in range(len(view.classes))]
         _draw_regions(ax, view, low, high, resolution, colors)
     for tree in trees:
-        is_single = len(trees) == 1
-        _draw_segments(
-            ax, view, tree, (low, high), INK if is_single else colors[tree.positive_class]
-        )
+        color = INK if len(trees) == 1 else colors[view.get_class(tree)]
+        _draw_segments(ax, view, tree, (low, high), color)
     if view.classes is not None:
         _draw_points(ax, view.classes, table, targets, colors)
     ax.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]))

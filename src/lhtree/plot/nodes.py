@@ -67,7 +67,7 @@ def _has_votes(model: Any) -> bool:
 
 
 class _VotingStyle:
-    """Nodes of trees and forests: rows, and the fraction of the tree's class."""
+    """Nodes of floating-point trees: rows, and the fraction of the tree's class."""
 
     inches = INCHES
     shapes = ((9, 3), (14, 2))

@@ -20,12 +20,13 @@ WIDTH, HEIGHT = 0.86, 0.56  # of a node; one unit apart in both directions
 def plot_tree(model: Any, tree: int = 0, *, max_nodes: int = 60, ax: Axes | None = None) -> Axes:
     """Draw a tree: its splits, its leaves, and their training rows.
 
-    Every node of trees and forests shows its number, the number of its training rows and the
-    fraction of the tree's class among them (after shrinkage, if the model uses it), also as a
-    bar. A node of a boosted tree shows its condition (rows that fulfil it go left), its
-    fraction of the training rows and, also as a bar, what it adds to the raw score (a split:
-    on average); with many classes, to the score that it changes most. A node of a forest of
-    numbers shows what it predicts, and as a bar how far that is from the mean. Splits have
+    Every node of an LHTClassifier, or of a forest of such trees, shows its number, the number
+    of its training rows and the fraction of the tree's class among them (after shrinkage, if
+    the model uses it), also as a bar. All other nodes show their condition (rows that fulfil
+    it go left), their fraction of the training rows and a value, also as a bar: in a forest
+    of classes the share of the tree's class, in a forest of numbers the prediction (its bar
+    is how far that is from the mean), in a boosted tree what the node adds to the raw score
+    (a split: on average); with many classes, to the score that it changes most. Splits have
     round corners, leaves a thick border.
 
     Parameters

@@ -41,8 +41,8 @@ def plot_weights(
 ) -> Axes:
     """Show the weights of the features in each split: a panel per tree, a column per split.
 
-    Trees and forests have a tree for each class; a boosted tree is drawn alone, and its
-    splits by single columns have one bar.
+    Trees and forests of classes have a tree for each class; a boosted tree is drawn alone.
+    Splits by single columns have one bar.
 
     Where a bar points right, larger values of the feature raise a row's projection; where
     it points left, they lower it. Rows with a high projection go right.

@@ -17,12 +17,13 @@ from lhtree.explain import arguments, model_view
 from lhtree.explain.model_view import ModelView
 from lhtree.explain.wording import choose_decimals, make_vocabulary
 from lhtree.files import write_atomically
-from lhtree.model.link import is_exact, read_link
+from lhtree.model.link import VOTES, is_exact, read_link
 from lhtree.report import numbers, rows, summary, trees
 from lhtree.report.boosted_trees import describe_boosted_tree
 from lhtree.report.metrics import Predictions, compute_metrics
 from lhtree.report.numbers import NumberPredictions
 from lhtree.report.render import render
+from lhtree.report.share_trees import describe_share_tree
 
 __all__ = ["write_report"]
 
@@ -156,6 +157,7 @@ def _collect_data(
     digits = _choose_digits(view, X, number)
     return {
         "kind": _name_kind(model),
+        "has_votes": _has_votes(model),
         "classes": [] if view.classes is None else [str(label) for label in view.classes],
         "outputs": list(view.output_names),
         "start": view.start_name,
@@ -171,15 +173,22 @@ def _collect_data(
 
 
 def _name_kind(model: Any) -> str:
-    """Return what nodes say: the votes of classes, what they add, or a mean of numbers."""
+    """Return what nodes say: fractions of a class, what they add, or a mean of numbers."""
     if not is_exact(model):
         return "votes"
+    if _has_votes(model):
+        return "shares"
     return "averaged" if read_link(model).is_averaged else "boosted"
+
+
+def _has_votes(model: Any) -> bool:
+    """Return whether the scores of a model are votes for classes."""
+    return not is_exact(model) or read_link(model).name == VOTES
 
 
 def _choose_digits(view: ModelView, X: Any, number: Ints) -> int:
     """Return how many decimals contributions have: four of votes, else five digits."""
-    if not is_exact(view.model):
+    if _has_votes(view.model):
         return VOTE_DIGITS
     scores = view.explain(view.model.encode_rows(rows.take_filled(X, number)))
     shown = [*np.abs(scores.score).max(axis=0).tolist(), *scores.base.tolist()]
@@ -203,6 +212,15 @@ def _describe_trees(
         return [trees.describe_tree(model, tree, Z, y_encoded, position) for tree in shown]
     words = make_vocabulary(model, "raw")
     leaf = model.forest_.apply(np.ascontiguousarray(table), n_threads=count_threads(model.n_jobs))
+    if isinstance(predictions, Predictions) and _has_votes(model):
+        Z, y_encoded = view.standardize(table), predictions.y_encoded[counted]
+        return [
+            describe_share_tree(
+                view, tree, words, Z, y_encoded == view.get_class(tree), leaf[:, tree.number],
+                position,
+            )
+            for tree in shown
+        ]  # fmt: skip
     return [
         describe_boosted_tree(tree, words, view.column_std, leaf[:, tree.number], position)
         for tree in shown
@@ -211,12 +229,10 @@ def _describe_trees(
 
 def _describe_probability(view: ModelView) -> str:
     """Return how probabilities follow from scores."""
-    if not is_exact(view.model):
+    if _has_votes(view.model):
         return "From predict_proba; computed from the votes of all classes."
     if view.score_name == "log-odds":
         return "From predict_proba: the logistic function of the log-odds."
-    if view.score_name == "vote":
-        return "From predict_proba; computed from the votes of all classes."
     return "From predict_proba: the softmax of the scores."
 
 

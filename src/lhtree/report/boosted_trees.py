@@ -53,10 +53,9 @@ def describe_boosted_tree(
 
 
 def _describe_predictions(tree: BoostedTree, words: Vocabulary) -> dict[str, Any]:
-    """Return what the nodes of a tree in a forest predict."""
-    if words.link is None or not words.link.is_averaged:
+    """Return what the nodes of a tree in a forest of numbers predict."""
+    if words.link is None or not words.link.is_averaged or words.link.is_of_classes:
         return {}
-    # Those of classes are shares.
     return {"predicted": [cut_digits(v, 6) for v in tree.prediction[:, 0].tolist()]}
 
 

@@ -16,7 +16,16 @@ except ImportError as error:
     message = "lhtree.report needs Jinja2: pip install 'lhtree[report]'."
     raise ImportError(message, name="jinja2") from error
 
-SCRIPTS = ("dom.js", "charts.js", "voting.js", "boosted.js", "tree.js", "why.js", "main.js")
+SCRIPTS = (
+    "dom.js",
+    "charts.js",
+    "voting.js",
+    "boosted.js",
+    "shares.js",
+    "tree.js",
+    "why.js",
+    "main.js",
+)
 
 
 def render(context: dict[str, Any], data: dict[str, Any]) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 
 from lhtree.data.reading import name_features
 from lhtree.explain import class_importances, interactions, model_view
-from lhtree.model.link import is_exact, read_link
+from lhtree.model.link import VOTES, is_exact, read_link
 from lhtree.report.metrics import Metrics
 
 N_CLASSES = 40  # in the tables of classes
@@ -24,7 +24,7 @@ def describe_model(model: Any) -> dict[str, Any]:
     return {
         "kind": type(model).__name__,
         "about": _describe_trees(model),
-        "is_boosted": is_exact(model),
+        "is_boosted": is_exact(model) and read_link(model).name != VOTES,
         "n_trees": len(trees),
         "n_splits": int(np.count_nonzero(trees.left >= 0)),
         "n_leaves": model.get_n_leaves(),
@@ -134,9 +134,10 @@ def describe_importances(model: Any) -> dict[str, Any]:
 def _describe_measure(model: Any) -> str:
     """Return in one sentence what importances measure."""
     if is_exact(model):
+        lowered = "impurity" if read_link(model).name == VOTES else "loss"
         return (
-            "How much of the lowered loss is due to each feature: the gain of a hyperplane is "
-            "divided by its weights."
+            f"How much of the lowered {lowered} is due to each feature: the gain of a hyperplane "
+            "is divided by its weights."
         )
     return (
         "How strongly the splits rely on each feature: its fraction of |weight| times standard "

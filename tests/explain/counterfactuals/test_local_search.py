@@ -1,23 +1,26 @@
 """Counterfactuals that a local search finds, without a proof."""
 
 import numpy as np
+import pytest
 from numpy.testing import assert_array_equal
 from sklearn.datasets import load_breast_cancer
 
 from lhtree import LHForestClassifier, LHTClassifier
 from lhtree.explain import nearest_counterfactual
+from lhtree.explain.model_view import view_model
 
 
-def test_forests_get_the_best_that_a_search_finds():
+@pytest.mark.parametrize("preset", ["accurate", "paper"])
+def test_forests_get_the_best_that_a_search_finds(preset):
     X, y = load_breast_cancer(return_X_y=True)
-    model = LHForestClassifier(n_estimators=10, random_state=0).fit(X, y)
+    model = LHForestClassifier(n_estimators=10, preset=preset, random_state=0).fit(X, y)
     for i in (0, 100, 300):
         result = nearest_counterfactual(model, X[i], start=X)
         assert result.found
         assert not result.is_minimal
         assert "found" in result.message
         assert model.predict([result.x])[0] == result.prediction != result.original
-        Z = (X - X[i]) / model.forest_.column_std
+        Z = (X - X[i]) / view_model(model).column_std
         others = model.predict(X) != result.original
         assert result.distance < np.linalg.norm(Z[others], axis=1).min()
     again = nearest_counterfactual(model, X[i], start=X)

@@ -29,7 +29,8 @@ def test_a_failure_gives_its_reason(wine):
 
 def test_the_slopes_of_a_forest_of_leaves_lead_the_search(wine):
     X, y = wine
-    model = LHForestClassifier(5, max_depth=0, random_state=0).fit(X, y)
+    gini = {"contrast": "standardized", "criterion": "gini"}
+    model = LHForestClassifier(5, max_depth=0, random_state=0, **gini).fit(X, y)
     assert (model.forest_.left[model.forest_.tree_start[:-1]] < 0).all()
     found = nearest_counterfactual(model, X.iloc[150])
     assert found.found

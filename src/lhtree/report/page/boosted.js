@@ -96,5 +96,5 @@ function BoostedNodes(data) {
     ];
   }
 
-  return { title, legend, option, label, line, split, leaf };
+  return { title, legend, option, label, line, split, leaf, terms };
 }

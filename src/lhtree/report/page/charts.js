@@ -61,9 +61,9 @@ function waterfall(data, caption, base, steps, score) {
   const ends = [base];
   for (const step of steps) ends.push(ends.at(-1) + step.value);
   let low = Math.min(0, ...ends);
-  let high = Math.max(...ends, data.kind === "votes" ? 1 : 0);
+  let high = Math.max(...ends, data.has_votes ? unit : 0);
   const [least, most] = [Math.min(...ends), Math.max(...ends)];
-  const isFar = data.kind !== "votes" && least * most > 0 && Math.min(Math.abs(least), Math.abs(most)) > 3 * (most - least);
+  const isFar = !data.has_votes && least * most > 0 && Math.min(Math.abs(least), Math.abs(most)) > 3 * (most - least);
   if (isFar) [low, high] = [least - 0.3 * (most - least), most + 0.3 * (most - least)]; // changes would be too small to see beside the base
   const origin = Math.min(Math.max(0, low), high);
   const show = (value) => (value / unit).toFixed(data.digits).replace("-", MINUS);
@@ -103,7 +103,7 @@ function distribution(split, width, name) {
   }
   parts.push(svg("line", { x1: margin, x2: width - margin, y1: middle, y2: middle, class: "axis" }));
   split.extremes.forEach((value, k) => {
-    if (value < first - step || value > last + step) return;
+    if (value === null || value < first - step || value > last + step) return;
     const [at, tip] = [x(value), k < 2 ? -7 : 7];
     const points = `${at},${middle} ${at - 5},${middle - tip} ${at + 5},${middle - tip}`;
     parts.push(svg("polygon", { points, class: "mark " + (k < 2 ? "positive" : "negative") }));

@@ -1,7 +1,7 @@
 // Pages and their addresses: #summary, #importances, #trees, #tree-3-5, #why, #why-17.
 
 const data = JSON.parse(byId("data").textContent);
-const nodes = data.kind === "votes" ? VotingNodes(data) : BoostedNodes(data);
+const nodes = ({ votes: VotingNodes, shares: ShareNodes }[data.kind] ?? BoostedNodes)(data);
 byId("tree-legend").textContent = nodes.legend;
 const viewer = TreeViewer(data, nodes, byId("tree"), byId("tree-detail"), byId("tree-controls"));
 const why = WhyPage(data, byId("why-controls"), byId("why-box"));

@@ -77,5 +77,5 @@ function VotingNodes(data) {
     return [signedBars(caption + note, terms)];
   }
 
-  return { title, legend, option, label, line, split, leaf };
+  return { title, legend, option, label, line, split, leaf, positiveClass };
 }

@@ -62,7 +62,7 @@ function WhyPage(data, controls, box) {
     const [base, features, values, nOther, other, score] = row.why[k];
     const steps = features.map((j, i) => ({ name: row.values[j], value: values[i] }));
     if (nOther) steps.push({ name: count(nOther, "other feature"), value: other });
-    const isVote = data.kind === "votes";
+    const isVote = data.has_votes;
     const label = isVote ? className(data.classes[k]) : "";
     const whole = isVote ? `vote for ${label}` : data.outputs[k];
     const start = isVote ? `the fraction of ${label} in training` : "the mean over the training rows";
@@ -100,6 +100,6 @@ function WhyPage(data, controls, box) {
 
   choose.addEventListener("change", () => (location.hash = `#why-${choose.value}`));
   classes.addEventListener("change", draw);
-  controls.append(el("label", {}, "Row", choose), named.length > 1 ? el("label", {}, `Explain the ${data.classes.length ? `${data.score} ${data.kind === "votes" ? "for" : "of"}` : "score"}`, classes) : "", back, forth);
+  controls.append(el("label", {}, "Row", choose), named.length > 1 ? el("label", {}, `Explain the ${data.classes.length ? `${data.score} ${data.has_votes ? "for" : "of"}` : "score"}`, classes) : "", back, forth);
   return { show };
 }
