@@ -124,6 +124,11 @@ struct SparseTable {
     return place < 0 ? layout.column[j].zero_bin : bins[place];
   }
   void prefetch_bins(std::int64_t row) const { prefetch(bins + start[row]); }
+  /// Call visit(column, bin) for the stored entries of a row.
+  template <class Visit>
+  void visit_entries(std::int64_t row, const Visit& visit) const {
+    for (std::int64_t k = start[row]; k < start[row + 1]; ++k) visit(column[k], bins[k]);
+  }
 
   void gather(std::int64_t row, const std::int32_t* wanted, std::int64_t n,
               std::int32_t* result) const {
@@ -134,11 +139,30 @@ struct SparseTable {
   }
   void gather_columns(const std::uint32_t* row, std::int64_t n, const std::int32_t* wanted,
                       std::int64_t p, std::int32_t* result, std::int64_t stride) const {
-    gather_blocks(n, p, result, stride,
-                  [&](std::int64_t i, std::int32_t* z) { gather(row[i], wanted, p, z); });
+    std::pair<std::int32_t, std::int64_t> sorted[most_gathered];  // columns, and where they go
+    std::int32_t zero[most_gathered];
+    for (std::int64_t k = 0; k < p; ++k) {
+      sorted[k] = {wanted[k], k};
+      zero[k] = layout.column[wanted[k]].zero_z;
+    }
+    std::sort(sorted, sorted + p);
+    gather_blocks(n, p, result, stride, [&](std::int64_t i, std::int32_t* z) {
+      std::copy_n(zero, p, z);
+      const std::int32_t *here = column + start[row[i]], *end = column + start[row[i] + 1];
+      for (std::int64_t k = 0; k < p && here != end;) {  // both are ascending
+        if (*here == sorted[k].first)
+          z[sorted[k++].second] = values[here++ - column];
+        else if (*here < sorted[k].first)
+          here = p < few_wanted ? std::lower_bound(here, end, sorted[k].first) : here + 1;
+        else
+          ++k;
+      }
+    });
   }
 
  private:
+  static constexpr std::int64_t few_wanted = 16;  // columns that are worth a search each
+
   std::int64_t look_up(std::int64_t row, std::int64_t j) const {
     const std::int32_t* end = column + start[row + 1];
     const std::int32_t* found = std::lower_bound(column + start[row], end, j);

@@ -126,8 +126,12 @@ class AveragedTreeGrower {
   const PageVector<std::uint32_t>& rows() const { return row_; }
 
  private:
+  static constexpr bool has_entries = requires(const Table& table) {
+    table.visit_entries(0, [](std::int32_t, int) {});
+  };
   static constexpr std::uint64_t tree_columns = ~std::uint64_t{4};  // never the number of a column
   static constexpr std::int64_t many_rows = 256, n_lanes = 4;
+  static constexpr std::size_t few_more = 4;  // columns that are sorted together with those wanted
   static constexpr std::int64_t most_kept = std::int64_t{1} << 22;  // values of a node
 
   double least_weight() const {
@@ -223,11 +227,115 @@ class AveragedTreeGrower {
   }
 
   /// Draw columns with two bins in the node, of those of the tree, and look at their cuts; with
-  /// groups, those of the groups that the node may use.
+  /// groups, those of the groups that the node may use. The smallest hashes are drawn.
   void draw_columns(const Node<Sums>& node, split::Split<Sums>& best) {
-    const std::uint64_t key = draw_key(node.key);
+    list_candidates(node);
     drawn_.clear();
-    if (plan_.constraints.group.empty()) return draw_among(node, key, every_, best);
+    for (std::size_t first = 0; first < hashed_.size() && n_missing() > 0;) {
+      const std::size_t last =
+          std::min(hashed_.size(), first + static_cast<std::size_t>(n_missing()) + few_more);
+      const auto begin = hashed_.begin();
+      if (last < hashed_.size()) std::nth_element(begin + first, begin + last, hashed_.end());
+      std::sort(begin + first, begin + last);
+      if constexpr (has_entries) collect_entries(node, first, last);
+      for (std::size_t slot = 0; first < last && n_missing() > 0; ++first, ++slot) {
+        const std::int32_t j = hashed_[first].second;
+        bool has_two = false;
+        if constexpr (has_entries)
+          has_two = look_at_entries(node, j, slot, best);
+        else
+          has_two = look_at(node, j, best);
+        if (has_two)
+          drawn_.push_back(j);
+        else
+          constant_.insert(node, j);
+      }
+    }
+  }
+
+  std::int64_t n_missing() const { return n_wanted_ - static_cast<std::int64_t>(drawn_.size()); }
+
+  /// List the columns that may have two bins in the node, each with its hash.
+  void list_candidates(const Node<Sums>& node) {
+    const std::uint64_t key = draw_key(node.key);
+    const bool has_groups = !plan_.constraints.group.empty();
+    if (has_groups) list_allowed(node);
+    const std::vector<std::int32_t>& columns = has_groups ? allowed_ : every_;
+    hashed_.clear();
+    const auto add = [&](std::int32_t j) {
+      if (!constant_.contains(node, j))
+        hashed_.push_back({hash64(key, static_cast<std::uint64_t>(j)), j});
+    };
+    if constexpr (has_entries) {
+      // Columns without a stored entry are constant: of many columns, nearly all.
+      slot_.resize(table_.layout.n_columns(), 0);
+      for (std::int64_t i = node.begin; i < node.end; ++i)
+        table_.visit_entries(row_[i], [&](std::int32_t j, int) { slot_[j] = 1; });
+      for (const std::int32_t j : columns)
+        if (slot_[j]) add(j);
+      for (std::int64_t i = node.begin; i < node.end; ++i)
+        table_.visit_entries(row_[i], [&](std::int32_t j, int) { slot_[j] = 0; });
+    } else {
+      for (const std::int32_t j : columns) add(j);
+    }
+  }
+
+  /// A stored entry of a column in a node.
+  struct Entry {
+    std::uint32_t slot;  // of the column among some, counted from 1
+    std::uint32_t row;   // among those of the node
+    int bin;
+  };
+
+  /// Collect the entries of some candidates in a node, column by column.
+  void collect_entries(const Node<Sums>& node, std::size_t first, std::size_t last) {
+    for (std::size_t k = first; k < last; ++k)
+      slot_[hashed_[k].second] = static_cast<std::uint32_t>(k - first + 1);
+    entry_.clear();
+    entry_start_.assign(last - first + 2, 0);
+    for (std::int64_t i = node.begin; i < node.end; ++i)
+      table_.visit_entries(row_[i], [&](std::int32_t j, int bin) {
+        if (slot_[j] == 0) return;
+        entry_.push_back({slot_[j], static_cast<std::uint32_t>(i - node.begin), bin});
+        ++entry_start_[slot_[j]];
+      });
+    for (std::size_t k = first; k < last; ++k) slot_[hashed_[k].second] = 0;
+    for (std::size_t k = 1; k < entry_start_.size(); ++k) entry_start_[k] += entry_start_[k - 1];
+    by_column_.resize(entry_.size());
+    std::vector<std::size_t> next(entry_start_);
+    for (const Entry& each : entry_) by_column_[next[each.slot - 1]++] = each;
+  }
+
+  /// Look at the cuts of a column by its entries; returns whether it has two bins in the node.
+  bool look_at_entries(const Node<Sums>& node, std::int32_t j, std::size_t slot,
+                       split::Split<Sums>& best) {
+    const std::size_t end = entry_start_[slot + 1];
+    const auto n_stored = static_cast<std::int64_t>(end - entry_start_[slot]);
+    Marks marks;
+    for (std::size_t k = entry_start_[slot]; k < end;) {
+      const std::size_t last = std::min(end, k + static_cast<std::size_t>(Row::rows_per_word));
+      for (; k < last; ++k) {
+        word_[by_column_[k].bin] += own_[by_column_[k].row];
+        marks.insert(by_column_[k].bin);
+      }
+      empty_words(marks);
+    }
+    if (n_stored < node.n_rows()) {  // the others have the bin of zero
+      Sums rest = node.sums;
+      const int n = marks.list(present_);
+      for (int k = 0; k < n; ++k) rest -= cell_[present_[k]];
+      cell_[table_.layout.column[j].zero_bin] += rest;
+      marks.insert(table_.layout.column[j].zero_bin);
+    }
+    const int n_present = marks.list(present_);
+    if (n_present > 1 && plan_.axis_splits)
+      search_.run_present(j, cell_.data(), present_, n_present, best);
+    for (int k = 0; k < n_present; ++k) cell_[present_[k]] = Sums{};
+    return n_present > 1;
+  }
+
+  /// List the columns of the tree that are in a group of the node.
+  void list_allowed(const Node<Sums>& node) {
     allowed_.clear();
     for (const std::int32_t number : node.freedom.groups) {
       const std::vector<std::int32_t>& group = plan_.constraints.group[number];
@@ -238,28 +346,6 @@ class AveragedTreeGrower {
     std::erase_if(allowed_, [&](std::int32_t j) {
       return !std::binary_search(every_.begin(), every_.end(), j);
     });
-    draw_among(node, key, allowed_, best);
-  }
-
-  /// Shuffle columns as far as needed; they come back in their order.
-  void draw_among(const Node<Sums>& node, std::uint64_t key, std::vector<std::int32_t>& column,
-                  split::Split<Sums>& best) {
-    const auto n = static_cast<std::int64_t>(column.size());
-    swapped_.clear();
-    for (std::int64_t i = 0; i < n && static_cast<std::int64_t>(drawn_.size()) < n_wanted_; ++i) {
-      const auto rest = static_cast<std::uint64_t>(n - i);
-      const std::int64_t k =
-          i + static_cast<std::int64_t>(hash64(key, static_cast<std::uint64_t>(i)) % rest);
-      std::swap(column[i], column[k]);
-      swapped_.push_back(k);
-      if (constant_.contains(node, column[i])) continue;
-      if (look_at(node, column[i], best))
-        drawn_.push_back(column[i]);
-      else
-        constant_.insert(node, column[i]);
-    }
-    for (std::int64_t i = static_cast<std::int64_t>(swapped_.size()) - 1; i >= 0; --i)
-      std::swap(column[i], column[swapped_[i]]);
   }
 
   /// Look at the cuts of a column; returns whether it has two bins in the node.
@@ -411,7 +497,10 @@ class AveragedTreeGrower {
   split::HyperplaneSearch<Row, Table> hyperplanes_;
   std::int64_t n_wanted_;
   std::vector<std::int32_t> every_, allowed_, drawn_;
-  std::vector<std::int64_t> swapped_;
+  std::vector<std::pair<std::uint64_t, std::int32_t>> hashed_;  // columns that may be drawn
+  std::vector<std::uint32_t> slot_;  // of columns with stored entries, zeros between two steps
+  std::vector<Entry> entry_, by_column_;
+  std::vector<std::size_t> entry_start_;
   ConstantColumns constant_;
   int present_[base::most_codes];
   std::vector<Row> lane_;   // parts of the words of bins

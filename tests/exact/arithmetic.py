@@ -94,15 +94,6 @@ def make_hyperplane_key(key):
     return hash64(key, MASK - 2)
 
 
-def shuffle(key, columns):
-    """Return some columns, ascending at first, in an order drawn by Fisher and Yates."""
-    columns = sorted(columns)
-    for i in range(len(columns)):
-        other = i + hash64(key, i) % (len(columns) - i)
-        columns[i], columns[other] = columns[other], columns[i]
-    return columns
-
-
 def draw_columns(key, columns, n_drawn):
     """Return those of some columns that have the smallest hashes, in the order of these."""
     return sorted(columns, key=lambda j: (hash64(key, j), j))[:n_drawn]

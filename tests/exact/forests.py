@@ -17,7 +17,6 @@ from exact.arithmetic import (
     make_hyperplane_key,
     round_half_up,
     round_quotient,
-    shuffle,
 )
 from exact.boosting import set_values
 from exact.columns import encode
@@ -158,7 +157,8 @@ def draw_node_columns(table, node, plan, of_tree):
 
     The key of a node's columns is that of its hyperplanes: these draw nothing else.
     """
-    order = shuffle(make_hyperplane_key(node.key), set(list_columns(node.groups)) & of_tree)
+    key = make_hyperplane_key(node.key)
+    order = draw_columns(key, set(list_columns(node.groups)) & of_tree, None)
     drawn = [j for j in order if has_two_bins(table, node.rows, j)]
     return drawn[: plan.max_features or None]
 
