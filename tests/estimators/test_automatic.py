@@ -34,7 +34,7 @@ def measure_rates(n_rows=1000, **parameters):
 )
 def test_rates_rise_faster_where_few_rounds_are_enough_or_each_takes_long(n_rows, growth):
     number = np.arange(260)
-    expected = np.minimum(0.05 + growth * number, 0.3)
+    expected = np.minimum(0.025 + growth * number, 0.3)
     assert_allclose(measure_rates(n_rows, n_estimators=260), expected, atol=4e-4)
 
 

@@ -34,6 +34,7 @@ MOST_ROUNDS = 2**24
 ROUNDS = 100  # "auto" without early stopping
 ROUNDS_AT_MOST, ROUNDS_OF_CLASSES = 600, 1000  # with it; for more than two classes
 FIRST_RATE, RATE_GROWTH, MOST_RATE = 0.05, 0.0005, 0.3  # "auto"
+FIRST_RATE_OF_NUMBERS = 0.025
 # Up to so many rows, few rounds are enough; above MANY_ROWS, each takes long.
 FASTER_GROWTH, ROWS_OF_FEW_ROUNDS = 0.0015, 1_000
 LEAVES, LEAVES_OF_MANY_ROWS = 15, 31  # "auto"
@@ -225,11 +226,12 @@ class BoostingParams:
             return ROUNDS
         return ROUNDS_OF_CLASSES if n_classes > 2 else ROUNDS_AT_MOST
 
-    def _plan_rates(self, n_rows: int) -> tuple[float, float, float]:
+    def _plan_rates(self, n_rows: int, n_classes: int) -> tuple[float, float, float]:
         """Return the first rate, its growth from round to round, and the largest rate."""
         if is_auto(self.learning_rate):
             is_between = ROWS_OF_FEW_ROUNDS < n_rows <= MANY_ROWS
-            return FIRST_RATE, RATE_GROWTH if is_between else FASTER_GROWTH, MOST_RATE
+            first_rate = FIRST_RATE if n_classes > 0 else FIRST_RATE_OF_NUMBERS
+            return first_rate, RATE_GROWTH if is_between else FASTER_GROWTH, MOST_RATE
         return float(self.learning_rate), 0.0, float(self.learning_rate)
 
     def _limit_hessian(self, least: float, *, is_counted: bool) -> float:
@@ -274,7 +276,7 @@ class BoostingParams:
         """
         n_rounds = self.count_rounds(stops_early=stops_early, n_classes=n_classes)
         patience = int(self.n_iter_no_change) if stops_early else 0
-        first_rate, growth, most_rate = self._plan_rates(n_rows)
+        first_rate, growth, most_rate = self._plan_rates(n_rows, n_classes)
         wanted = int(2 * math.sqrt(n_numbers)) if is_auto(self.max_terms) else self.max_terms
         max_terms = min(n_numbers, MOST_DRAWN, wanted)
         least = count_min_samples(self.min_samples_leaf, n_rows, least=1)
