@@ -67,9 +67,7 @@ class BoostedView:
     @property
     def column_std(self) -> Floats:
         """Powers of two next to the standard deviations of columns of numbers, ones of others."""
-        power = STEPS_PER_STD - self.ensemble.columns.power.astype(np.int64)
-        unit: Floats = np.ldexp(1.0, power)
-        return np.where(self.is_number, unit, 1.0)
+        return linear_splits.compute_units(self.ensemble)
 
     def standardize(self, table: NDArray[Any]) -> Floats:
         """Return encoded rows in units of `column_std`; NaN stays where a value is missing."""

@@ -14,6 +14,13 @@ from lhtree.model.grid_columns import GridColumns
 STEPS_PER_STD = 20  # a step of a grid is about 2**-20 standard deviations
 
 
+def compute_units(ensemble: Ensemble) -> Floats:
+    """Return powers of two next to the standard deviations of columns of numbers, else ones."""
+    power = STEPS_PER_STD - ensemble.columns.power.astype(np.int64)
+    unit: Floats = np.ldexp(1.0, power)
+    return np.where(ensemble.columns.n_codes == 0, unit, 1.0)
+
+
 @dataclass(frozen=True, eq=False)
 class LinearSplit:
     """A split: rows whose sum of coefficient times value is below the threshold go left.
