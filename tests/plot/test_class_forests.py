@@ -25,6 +25,11 @@ def ax():
     return Figure(layout="constrained").subplots()
 
 
+def save(ax):
+    """Draw a picture as a file: what cannot be drawn fails here."""
+    ax.figure.savefig(io.BytesIO())
+
+
 def list_splits(model, kind):
     """Return tree and node of the splits of a kind."""
     table = split_table(model)
@@ -77,7 +82,7 @@ def test_a_split_counts_each_row_with_a_number_once_on_its_side(kind):
             assert f"not drawn: {n_without} row" in label
         notes.add(n_without > 0)
         assert max(map(len, label.split("\n"))) < 80
-        ax.figure.savefig(io.BytesIO())
+        save(ax)
     assert notes == ({True, False} if kind == "number" else {False})
 
 
@@ -98,7 +103,7 @@ def test_a_split_by_categories_has_a_bar_per_side_and_class(ax):
     assert left.startswith("left:\ncolor ")
     assert right.startswith("right:\ncolor ")
     assert not [line for line in ax.lines if line.get_linestyle() == "--"]
-    ax.figure.savefig(io.BytesIO())
+    save(ax)
 
 
 def test_a_split_is_drawn_for_rows_of_one_class_and_for_none(ax):
@@ -107,11 +112,11 @@ def test_a_split_is_drawn_for_rows_of_one_class_and_for_none(ax):
     tree, node = list_splits(model, "number")[0]
     plot.plot_split(model, tree, node, X[y == "low"], y[y == "low"], ax=ax)
     assert [line.get_marker() for line in ax.lines].count("v") == 2  # at no place
-    deep = max(list_splits(model, "number"), key=lambda each: each[1])
-    away = np.setdiff1d(np.arange(len(X)), split_view(model, *deep, X, y).row)
+    tree, node = max(list_splits(model, "number"), key=lambda each: each[1])
+    away = np.setdiff1d(np.arange(len(X)), split_view(model, tree, node, X, y).row)
     empty = Figure(layout="constrained").subplots()
-    plot.plot_split(model, *deep, X.iloc[away], y[away], ax=empty)
-    empty.figure.savefig(io.BytesIO())
+    plot.plot_split(model, tree, node, X.iloc[away], y[away], ax=empty)
+    save(empty)
 
 
 def test_weights_have_a_panel_for_each_class(ax):
@@ -179,6 +184,6 @@ def test_segments_of_a_boundary_separate_the_sides_of_their_nodes_by_class(ax):
 def test_a_single_class_has_pictures():
     model, X = fit_class_forest("one class")
     for draw in (plot.plot_tree, plot.plot_weights, plot.plot_importances):
-        draw(model, ax=Figure().subplots()).figure.savefig(io.BytesIO())
+        save(draw(model, ax=Figure().subplots()))
     assert KINDS["one class"] == model.n_classes_
     assert plot.plot_contributions(model, X.iloc[[0]], ax=Figure().subplots()).get_title()
