@@ -19,6 +19,7 @@ from lhtree.explain import (
 )
 from lhtree.explain.model_view import view_model
 from lhtree.explain.splits import compute_extremes, name_pure_side_of
+from lhtree.explain.wording import Condition
 from lhtree.model.ensemble_splits import CategorySplit, HyperplaneSplit, NumberSplit
 from lhtree.model.prediction import MOST_EXTREME
 from lhtree.model.votes import count_votes
@@ -99,7 +100,7 @@ def test_paths_are_those_of_a_walk_by_hand(name):
             assert_array_equal(path.is_right[is_decided], np.array(wanted)[is_decided] > 0)
             assert_array_equal(np.sign(path.distance), np.sign(given))
             assert not path.contribution[:, np.isnan(row)].any()
-            n_undecided += np.count_nonzero(~is_decided)
+            n_undecided += int((~is_decided).sum())
     assert name == "one class" or n_undecided
 
 
@@ -241,6 +242,24 @@ def test_rules_name_their_class_and_are_the_model(name):
         assert rule.task == f"votes for {label}, or against it"
         assert rule.value == (tree.prediction[rule.leaf, 0],)
         assert f"then vote for {label} " in str(rule)
+
+
+def test_standardized_rules_have_the_weights_of_standardised_columns():
+    model, _ = fit_class_forest("three classes")
+    unit = dict(zip(model.column_names_, view_model(model).column_std, strict=True))
+    for raw, scaled in zip(rules(model), rules(model, units="standardized"), strict=True):
+        for one, other in zip(raw.conditions, scaled.conditions, strict=True):
+            if not isinstance(one, Condition):
+                assert one == other
+                continue
+            strongest = unit[one.terms[0].feature]
+            assert other.threshold == pytest.approx(one.threshold / strongest)
+            assert other.comparison == one.comparison
+            for a, b in zip(one.terms, other.terms, strict=True):
+                assert b.weight == pytest.approx(a.weight * unit[a.feature] / strongest)
+            size = [abs(term.weight) for term in other.terms]
+            assert size == sorted(size, reverse=True)
+            assert size[0] == 1
 
 
 @pytest.mark.parametrize("name", MANY)

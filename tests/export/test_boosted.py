@@ -228,8 +228,8 @@ def test_text_of_classes():
     text = export_text(model, tree=0, max_depth=1)
     assert text.startswith("Tree 0: adds to the scores of 3 classes\n")
     assert "truncated branch" in text
-    with pytest.raises(ValueError, match="units='standardized' is for trees and forests"):
-        export_text(model, units="standardized")
+    with pytest.raises(ValueError, match="units must be one of raw, standardized, got 'x'"):
+        export_text(model, units="x")
     with pytest.raises(ValueError, match="class_names is for classifiers"):
         export_text(fit_small(), class_names=["a"])
 

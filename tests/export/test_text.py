@@ -1,6 +1,7 @@
 """Trees as text and as Graphviz's DOT."""
 
 import io
+import re
 import shutil
 import subprocess
 
@@ -10,7 +11,7 @@ from sklearn.datasets import load_iris, load_wine
 from sklearn.exceptions import NotFittedError
 
 from hand_made import make_hand_made_model
-from lhtree import LHTClassifier
+from lhtree import LHForestClassifier, LHTClassifier
 from lhtree.explain import rules
 from lhtree.export import export_graphviz, export_text
 
@@ -88,6 +89,28 @@ def test_graphviz_escapes_names_and_is_accepted_by_dot(tmp_path):
     assert run.returncode == 0, run.stderr
     assert run.stdout.count('class="node"') == len(model.forest_.left)
     assert "&lt;b&gt;html&lt;/b&gt;" in run.stdout
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_texts_of_a_forest_of_classes_show_shares_of_a_class(n_classes):
+    X, y = load_iris(return_X_y=True)
+    y = np.array(["first", "second", "third"])[np.minimum(y, n_classes - 1)]
+    model = LHForestClassifier(4, max_depth=2, shrinkage=0.0, random_state=0).fit(X, y)
+    texts = export_text(model).split("Tree ")[1:]
+    assert len(texts) == len(model.trees_)
+    for number, (text, tree) in enumerate(zip(texts, model.trees_, strict=True)):
+        name = model.classes_[number % 3] if n_classes == 3 else "second"
+        assert text.startswith(f"{number}: votes for {name}, or against it\n")
+        leaves = re.findall(r"value: (\S+)", text)
+        shares = tree.prediction[tree.left < 0, 0]
+        np.testing.assert_allclose(sorted(map(float, leaves)), np.sort(shares), rtol=0.05)
+    assert re.search(
+        r"value: 1.00, fraction of rows: 0\.\d+\n", export_text(model, show_weights=True)
+    )
+    drawn = export_graphviz(model, tree=0, filled=True)
+    pure = "#0072b2" if n_classes == 3 else "#e69f00"  # the colour of the tree's class
+    assert re.search(rf'value = 1.00", fillcolor="{pure}"', drawn)
+    assert re.search(r'value = 0.00", fillcolor="#ffffff"', drawn)
 
 
 def test_what_is_not_a_file_gets_a_clear_message():

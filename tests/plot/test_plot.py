@@ -289,10 +289,11 @@ def test_segments_of_hyperplanes_separate_the_sides_of_their_nodes():
             assert leaf[0] != leaf[1]
 
 
-def test_a_boundary_has_points_of_each_class_and_segments_of_each_tree(wine, ax):
+@pytest.mark.parametrize("preset", ["accurate", "paper"])
+def test_a_boundary_has_points_of_each_class_and_segments_of_each_tree(wine, ax, preset):
     X, y = wine
     two = X[["alcohol", "hue"]]
-    model = LHForestClassifier(n_estimators=3, random_state=0).fit(two, y)
+    model = LHForestClassifier(n_estimators=3, preset=preset, random_state=0).fit(two, y)
     plot.plot_boundary(model, two, y, estimator=2, resolution=30, ax=ax)
     assert [len(line.get_xdata()) for line in ax.lines] == [59, 71, 48]
     assert sum(isinstance(each, LineCollection) for each in ax.collections) == 3

@@ -67,9 +67,7 @@ class BoostedView:
     @property
     def column_std(self) -> Floats:
         """Powers of two next to the standard deviations of columns of numbers, ones of others."""
-        power = STEPS_PER_STD - self.ensemble.columns.power.astype(np.int64)
-        unit: Floats = np.ldexp(1.0, power)
-        return np.where(self.is_number, unit, 1.0)
+        return linear_splits.compute_units(self.ensemble)
 
     def standardize(self, table: NDArray[Any]) -> Floats:
         """Return encoded rows in units of `column_std`; NaN stays where a value is missing."""
@@ -178,14 +176,10 @@ class BoostedView:
 
         The largest weight of a split is one. Where no number decides, all is 0.
         """
+        splits = linear_splits.read_splits(self.ensemble, tree.first_node + node)
         contribution = np.zeros((len(Z), len(node), Z.shape[1]))
-        constant, norm = np.zeros(len(node)), np.ones(len(node))
-        for step, number in enumerate(node.tolist()):
-            split = linear_splits.read_split(self.ensemble, tree.first_node + number)
-            contribution[:, step, split.column] = split.divide(Z)
-            if len(split.column):
-                constant[step], norm[step] = split.constant, split.norm
-        return Projections(contribution, constant, norm)
+        contribution[:, splits.row, splits.column] = splits.divide(Z)
+        return Projections(contribution, splits.constant, splits.norm)
 
     def divide_leaf(self, tree: BoostedTree, leaf: int, Z: Floats) -> Floats:
         """Return zeros: leaves are constant."""
@@ -194,7 +188,8 @@ class BoostedView:
 
     def look_at_split(self, tree: BoostedTree, node: int, Z: Floats) -> SplitFacts:
         """Return what a split does to standardised rows, in raw units of its strongest term."""
-        split = linear_splits.read_split(self.ensemble, tree.first_node + node)
+        number = np.array([tree.first_node + node])
+        split = linear_splits.read_splits(self.ensemble, number)
         unit, threshold = 1.0, np.nan
         if len(split.column):
             described = tree.split(node)

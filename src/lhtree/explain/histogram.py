@@ -27,8 +27,10 @@ def count_projections(
     n_bins: int,
 ) -> Histogram:
     """Count positive and negative rows in about `n_bins` bins over rows and extremes."""
-    low = float(min(projection.min(initial=np.inf), extremes.min()))
-    high = float(max(projection.max(initial=-np.inf), extremes.max()))
+    shown = np.concatenate([projection, extremes])
+    if not len(shown):
+        shown = np.array([threshold])
+    low, high = float(shown.min()), float(shown.max())
     width = (high - low) / n_bins
     if not width > np.spacing(max(abs(low), abs(high))):  # all equal, up to rounding
         width = max(abs(threshold), 1.0) * 1e-6

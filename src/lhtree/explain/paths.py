@@ -79,22 +79,26 @@ def trace_paths(view: ModelView, table: NDArray[Any]) -> tuple[tuple[Path, ...],
 def _trace_tree(view: ModelView, tree: Any, parent: Ints, Z: Floats, leaf: Ints) -> list[Path]:
     """Return the path of each row through one tree; rows of a leaf share their nodes."""
     root = tree.first_node  # parents are counted over all trees
+    share = view.read_shares(tree)
     paths: dict[int, Path] = {}
     for end in np.unique(leaf):
         chain = [int(end)]
         while chain[0] > 0:
             chain.insert(0, int(parent[root + chain[0]]) - root)
         rows = np.flatnonzero(leaf == end)
-        paths.update(zip(rows.tolist(), _trace_leaf(view, tree, chain, Z[rows]), strict=True))
+        traced = _trace_leaf(view, tree, chain, share[chain], Z[rows])
+        paths.update(zip(rows.tolist(), traced, strict=True))
     return [paths[i] for i in range(len(leaf))]
 
 
-def _trace_leaf(view: ModelView, tree: Any, chain: list[int], Z: Floats) -> list[Path]:
+def _trace_leaf(
+    view: ModelView, tree: Any, chain: list[int], value: Floats, Z: Floats
+) -> list[Path]:
     """Return the path of each row along a chain of nodes that ends in a leaf."""
     node, leaf = np.array(chain[:-1], dtype=np.int64), chain[-1]
     assert view.classes is not None
     contribution, constant, norm = view.divide_projections(tree, node, Z)
-    in_leaf, value = view.divide_leaf(tree, leaf, Z), view.read_shares(tree)[chain]
+    in_leaf = view.divide_leaf(tree, leaf, Z)
     with np.errstate(invalid="ignore"):  # infinite contributions of both signs cancel to NaN
         distance = (contribution.sum(axis=2) + constant) / norm
         raw = value[-1] + in_leaf.sum(axis=1)

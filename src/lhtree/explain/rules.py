@@ -213,8 +213,8 @@ def rules(model: Any, *, min_weight: float = 0.0, X: Any = None, units: str = "r
         Rows on which to compare the shortened rules with the model.
     units : {"raw", "standardized"}, default="raw"
         Units of weights and thresholds: those of the columns as they came, or those in
-        which the trees compare. Where leaves are constant (see :func:`explain_rows`), they
-        are raw.
+        which the trees compare. Where leaves are constant (see :func:`explain_rows`), the
+        latter are powers of two next to the standard deviations of the columns.
 
     Returns
     -------

@@ -13,6 +13,7 @@ from lhtree.arrays import Floats
 from lhtree.data.columns import OTHERS, Columns
 from lhtree.data.validation import join_few
 from lhtree.estimators import lookup
+from lhtree.explain.linear_splits import compute_units
 from lhtree.model.ensemble import BoostedTree
 from lhtree.model.ensemble_splits import CategorySplit, HyperplaneSplit
 from lhtree.model.link import Link, is_exact, read_link
@@ -118,6 +119,7 @@ class Vocabulary:
     is_raw: bool
     codes: tuple[tuple[str, ...], ...] = ()  # of the exact engine: names of categories by column
     link: Link | None = None  # of the exact engine
+    unit: Floats | None = None  # of the exact engine: what columns are divided by
 
 
 def make_vocabulary(
@@ -133,17 +135,15 @@ def make_vocabulary(
     if not is_exact(model):
         classes = _check_names("class_names", class_names, model.classes_.tolist())
         return Vocabulary(columns, classes, units == "raw")
-    if units == "standardized":
-        raise ValueError(
-            "units='standardized' is for LHTClassifier and forests of its trees; splits of this "
-            "model are in raw units, so give 'raw'."
-        )
     link = read_link(model)
     if link.classes is None and class_names is not None:
         raise ValueError("class_names is for classifiers, and this model predicts numbers.")
     own = [] if link.classes is None else link.classes.tolist()
     classes = _check_names("class_names", class_names, own)
-    return Vocabulary(columns, classes, True, name_codes(model.columns_), link)
+    is_raw, unit = units != "standardized", compute_units(model.forest_)
+    if is_raw:
+        unit = np.ones(len(unit))
+    return Vocabulary(columns, classes, is_raw, name_codes(model.columns_), link, unit)
 
 
 def name_codes(columns: Columns) -> tuple[tuple[str, ...], ...]:
@@ -224,20 +224,25 @@ def _describe_boosted_side(
 ) -> AnyCondition:
     split = tree.split(node)
     comparison = ">=" if is_right else "<"
+    assert words.unit is not None
     if isinstance(split, HyperplaneSplit):
-        return Condition(_list_terms(split, words), comparison, split.threshold)
+        threshold = split.threshold / float(words.unit[split.feature[0]])
+        return Condition(_list_terms(split, words), comparison, threshold)
     name = words.columns[split.column]
     if isinstance(split, CategorySplit):
         return _describe_categories(split, is_right, name, words.codes[split.column])
     if split.threshold == np.inf:
         return Presence(name, is_right)
     or_missing = split.has_gaps and split.missing_left != is_right
-    return Condition((Term(name, 1.0),), comparison, split.threshold, or_missing)
+    threshold = split.threshold / float(words.unit[split.column])
+    return Condition((Term(name, 1.0),), comparison, threshold, or_missing)
 
 
 def _list_terms(split: HyperplaneSplit, words: Vocabulary) -> tuple[Term, ...]:
-    """Return the terms of a hyperplane, the strongest first."""
-    pairs = zip(split.feature, split.weight, strict=True)
+    """Return the terms of a hyperplane, the strongest first; its weight is 1 or -1."""
+    assert words.unit is not None
+    unit = words.unit[split.feature]
+    pairs = zip(split.feature, split.weight * unit / unit[0], strict=True)
     return tuple(Term(words.columns[j], float(weight)) for j, weight in pairs)
 
 

@@ -79,8 +79,9 @@ def export_graphviz(
         Digits after the decimal point.
     units : {"standardized", "raw"}, default=None
         Units of weights and thresholds: standardised columns, as in the trees (the default
-        of LHTClassifier and forests of such trees), or the columns as given (always so for
-        other models).
+        of LHTClassifier and forests of such trees), or the columns as given (the default of
+        other models, whose standardised units are powers of two next to the standard
+        deviations).
     fontname : str, default="helvetica"
         Font of all text.
 

@@ -56,8 +56,9 @@ def export_text(
         Digits after the decimal point.
     units : {"standardized", "raw"}, default=None
         Units of weights and thresholds: standardised columns, as in the trees (the default
-        of LHTClassifier and forests of such trees), or the columns as given (always so for
-        other models).
+        of LHTClassifier and forests of such trees), or the columns as given (the default of
+        other models, whose standardised units are powers of two next to the standard
+        deviations).
     show_weights : bool, default=False
         Whether to write the weighted number of training rows of each leaf; of a boosted tree
         their fraction.
