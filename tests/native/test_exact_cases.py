@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from exact import boosting
-from exact.columns import learn_columns
+from exact.columns import GAP, learn_columns
 from native.test_exact_engine import (
     assert_same_trees,
     boost,
@@ -15,6 +15,7 @@ from native.test_exact_engine import (
     check_walk,
     learn,
     make_case,
+    make_ensemble,
 )
 
 
@@ -139,4 +140,42 @@ def test_an_ensemble_without_trees_adds_nothing(n, n_hyperplanes):
     columns, found = boost(case)
     assert len(found["trees"]["left"]) == 0
     assert_array_equal(found["score"], case.score)
+    check_walk(columns, found, case)
+
+
+def raise_cuts(trees, leaf, z):
+    """Return cuts that divide the rows of each hyperplane alike, with a row on each."""
+    left, cut = trees["left"], trees["cut"].copy()
+    parent = np.full(len(left), -1)
+    for node in np.flatnonzero(left >= 0):
+        parent[left[node] : left[node] + 2] = node
+    for k, node in enumerate(np.flatnonzero((left >= 0) & (trees["column"] < 0))):
+        child, is_here = leaf.copy(), np.zeros(len(leaf), dtype=bool)
+        while (child >= 0).any():
+            is_here |= child == node
+            child = np.where(child >= 0, parent[child], -1)
+        terms = slice(*trees["term_start"][k : k + 2])
+        of_terms = z[:, trees["feature"][terms]].astype(np.int64)
+        of_terms = np.where(of_terms == GAP, trees["fill"][terms], of_terms)
+        projection = of_terms @ trees["coefficient"][terms].astype(np.int64)
+        cut[k] = projection[is_here & (projection >= cut[k])].min()
+    return cut
+
+
+@pytest.mark.parametrize("n", [60, 600])  # rows of a block, and of more than one
+@pytest.mark.parametrize("share", [0.0, 0.1])  # of gaps
+def test_rows_on_a_hyperplane_go_right(share, n):
+    rng = np.random.default_rng(n)
+    X = rng.normal(size=(n, 3))
+    X[rng.random(X.shape) < share] = np.nan
+    plan = boosting.Plan(n_rounds=1, n_hyperplanes=3, min_weight=0, max_leaf_nodes=12)
+    case = make_case((X, np.zeros(3, dtype=np.int32), None), ("squared_error", 1), plan, 0)
+    signal = np.nan_to_num(X).sum(axis=1)
+    case = replace(case, y=(2**24 * np.sin(2 * signal)).astype(np.int32))
+    columns, found = boost(case)
+    trees = found["trees"]
+    assert len(trees["cut"]) > 3
+    leaf = make_ensemble(columns, found, case).apply(X)[:, 0]
+    _, encoded = learn(X, case.n_codes, None)
+    trees["cut"] = raise_cuts(trees, leaf, encoded.z)
     check_walk(columns, found, case)
