@@ -28,7 +28,7 @@ import numpy as np
 from sklearn.metrics import log_loss
 from sklearn.model_selection import train_test_split
 
-from benchmarks import data, lines
+from benchmarks import lines
 from lhtree import LHBoostClassifier, LHBoostRegressor
 from lhtree.estimators.boosting import params
 from lhtree.estimators.boosting.params import BoostingParams
