@@ -227,11 +227,14 @@ class BoostingParams:
         return ROUNDS_OF_CLASSES if n_classes > 2 else ROUNDS_AT_MOST
 
     def _plan_rates(
-        self, n_rows: int, n_rounds: int, n_classes: int
+        self, n_rows: int, n_classes: int
     ) -> tuple[float, float, float]:
         """Return the first rate, its growth from round to round, and the largest rate."""
         if is_auto(self.learning_rate):
             is_between = ROWS_OF_FEW_ROUNDS < n_rows <= MANY_ROWS
+            # A model that is grown anew from all rows has the rates of the first.
+            stops_early = self.stops_early(n_rows, has_validation=True)
+            n_rounds = self.count_rounds(stops_early=stops_early, n_classes=n_classes)
             is_slow = n_classes == 0 and n_rounds >= ROUNDS_AT_MOST
             first_rate = FIRST_RATE_OF_NUMBERS if is_slow else FIRST_RATE
             return first_rate, RATE_GROWTH if is_between else FASTER_GROWTH, MOST_RATE
@@ -279,7 +282,7 @@ class BoostingParams:
         """
         n_rounds = self.count_rounds(stops_early=stops_early, n_classes=n_classes)
         patience = int(self.n_iter_no_change) if stops_early else 0
-        first_rate, growth, most_rate = self._plan_rates(n_rows, n_rounds, n_classes)
+        first_rate, growth, most_rate = self._plan_rates(n_rows, n_classes)
         wanted = int(2 * math.sqrt(n_numbers)) if is_auto(self.max_terms) else self.max_terms
         max_terms = min(n_numbers, MOST_DRAWN, wanted)
         least = count_min_samples(self.min_samples_leaf, n_rows, least=1)
