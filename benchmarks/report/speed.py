@@ -335,7 +335,11 @@ do not edit it.
 "{models.PAPER}" has the settings of the paper's table 5, and on `synth50k` gamma 2,
 20 estimators and max_samples 0.8; "{models.DEFAULTS}" is `LHForestClassifier()`. RF, XGBoost,
 LightGBM and CatBoost have the settings of the paper's table 6, and 100 trees on `synth50k`, which
-the paper does not have. ExtraTrees and YDF have 100 trees, HistGB has its 100 rounds."""
+the paper does not have. ExtraTrees and YDF have 100 trees, HistGB has its 100 rounds.
+
+**The lines of "{models.DEFAULTS}" are of version 0.1**, before these forests moved to the exact
+engine. [Boosting and its peers](boosting.md) has their times since then; the command measures
+these here again."""
 
 SECTIONS: tuple[tuple[str, str, Callable[[Measured], str]], ...] = (
     ("Goals", "Ratios of times in this run; above one means that lhtree is faster.", make_goals),

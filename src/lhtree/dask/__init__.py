@@ -1,8 +1,8 @@
 """Growing over a Dask cluster: the trees of one process, from rows on many.
 
 The statistics of a node are sums, extremes and counts, which merge over the
-partitions of a table. So a cluster grows the same trees as one process: see
-:class:`LHForestClassifier`.
+partitions of a table. So a cluster grows the same trees as one process on the
+same engine, that of version 0.1: see :class:`LHForestClassifier`.
 """
 
 from __future__ import annotations

@@ -26,6 +26,9 @@ REFUSED = {
     "warm_start": "add estimators on one machine, with to_local()",
     "oob_score": "score rows that were kept apart",
     "calibration": "calibrate the classifier of to_local() on rows that were kept apart",
+    "max_bins": "a cluster looks at all cuts",
+    "monotonic_cst": "fit on one machine",
+    "interaction_cst": "fit on one machine",
 }
 
 
@@ -339,7 +342,8 @@ class LHForestClassifier(OnCluster, local.LHForestClassifier):
     """Estimators of one oblique tree per class, grown on the rows of a Dask cluster.
 
     It takes the parameters of :class:`lhtree.LHForestClassifier`, with the same defaults,
-    and one more. The trees are those of a local fit: nodes with more than `row_limit` rows
+    and one more. All presets grow on the engine of version 0.1, on which a local fit grows with
+    ``preset="paper"`` only; the trees are those of such a local fit: nodes with more than `row_limit` rows
     grow in rounds, from sums that merge over the partitions; the rows of smaller nodes
     come together on one worker each, which finishes them. The client sees no row.
 
@@ -349,8 +353,8 @@ class LHForestClassifier(OnCluster, local.LHForestClassifier):
     histograms of the projections, which are refined where the best cut may lie; that is
     exact unless more than 1,024 of them share a 2**18-th part of their range.
 
-    `warm_start`, `oob_score` and `calibration` are not supported on a cluster, nor are missing
-    values and categories: they are refused.
+    `warm_start`, `oob_score`, `calibration`, `max_bins`, `monotonic_cst` and `interaction_cst`
+    are not supported on a cluster, nor are missing values and categories: they are refused.
 
     Parameters
     ----------
