@@ -92,6 +92,7 @@ def test_the_commands_of_the_guide_print_what_it_shows(tmp_path, monkeypatch, ca
                 printed = [each.rstrip() for each in capsys.readouterr().out.splitlines()]
         else:
             wanted = [each.rstrip() for each in lines]
+            assert wanted
             places = range(len(printed) - len(wanted) + 1)
             assert any(printed[i : i + len(wanted)] == wanted for i in places), printed
             n_shown += 1

@@ -210,6 +210,17 @@ def test_projections_of_a_view_are_sums_of_raw_columns():
                 assert view.threshold == split.threshold
 
 
+def test_no_row_changes_sides_by_rounding_far_from_zero():
+    rng = np.random.default_rng(0)
+    X = 1e9 + 1e-6 * rng.normal(size=(400, 2))  # numbers are 1e-7 apart there
+    y = (X - 1e9) @ [1.0, 0.7] > 0
+    model = LHForestClassifier(20, random_state=0, axis_splits=False).fit(X, y)
+    for tree in model.trees_:
+        for node in np.flatnonzero(tree.left >= 0):
+            view = split_view(model, tree.number, node, X, y)
+            assert_array_equal(view.projection >= view.threshold, view.is_right)
+
+
 def test_extremes_and_pure_sides_are_those_of_the_rows_shown():
     projection, is_positive = (
         np.array([3.0, np.nan, 1.0, 5.0]),

@@ -100,10 +100,10 @@ PARAMETERS = {
     columns of categories and text of a frame, None takes none. In exact integer arithmetic (see
     `preset`), a split divides the categories of one column into two groups; a missing category
     is one more, and one that is unknown at prediction counts as missing. By the paper's rules
-    each category becomes an indicator, 0 or 1. With ``contrast="mean"`` indicators are not standardised: their
-    contrast is the fraction of the category among the positive rows minus that among the
-    negative rows. A category that is missing, or unknown at prediction, sets no indicator
-    to 1.""",
+    each category becomes an indicator, 0 or 1. With ``contrast="mean"`` indicators are not
+    standardised: their contrast is the fraction of the category among the positive rows minus
+    that among the negative rows. A category that is missing, or unknown at prediction, sets no
+    indicator to 1.""",
     "max_categories": """int or None
     Largest number of categories of a column: if it has more, the rarest count as one. None for
     no limit by the paper's rules, otherwise for 255, which is the most.""",

@@ -26,7 +26,7 @@ from lhtree.plot.canvas import (
 
 INCHES = 0.92  # from one node to the next, in a figure of its own
 N_LETTERS = 27  # of a condition
-NAME_LENGTHS = (40, 20, 14, 10, 7)  # of the names of features in it, tried in this order
+NAME_LENGTHS = (40, 20, 14, 10, 7, 5)  # of the names of features in it, tried in this order
 
 
 T = TypeVar("T")

@@ -12,10 +12,14 @@ class EstimatorSequence:
     """What `len`, positions and loops give of a fitted forest."""
 
     forest_: Any
-    n_estimators_: int
+
+    @property
+    def n_estimators_(self) -> int:
+        """Number of estimators grown."""
+        raise NotImplementedError
 
     def __bool__(self) -> bool:
-        """A forest counts as true, fitted or not."""
+        """Return True: a forest that is not fitted yet counts as true, too."""
         return True
 
     def __len__(self) -> int:
