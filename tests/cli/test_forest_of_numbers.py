@@ -54,7 +54,7 @@ def test_task_overrules_what_the_target_suggests(capsys):
 
 
 def test_scores_are_those_of_numbers(capsys):
-    line = "fit wine.csv --target alcohol --set n_estimators=9 --cv 3 --test wine.csv --json"
+    line = "fit wine.csv --target alcohol --set n_estimators=30 --cv 3 --test wine.csv --json"
     assert run(shlex.split(line)) == 0
     result = json.loads(capsys.readouterr().out)
     assert result["task"] == "regress"

@@ -8,6 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from lhtree import LHBoostClassifier, LHBoostRegressor
 from lhtree.estimators.boosting.params import BoostingParams
+from lhtree.training.targets import Weights
 from watched import NAMES, assert_same, make, make_rows
 
 KINDS = pytest.mark.parametrize("kind", [LHBoostClassifier, LHBoostRegressor])
@@ -34,8 +35,29 @@ def measure_rates(n_rows=1000, **parameters):
 )
 def test_rates_rise_faster_where_few_rounds_are_enough_or_each_takes_long(n_rows, growth):
     number = np.arange(260)
-    expected = np.minimum(0.025 + growth * number, 0.3)
+    expected = np.minimum(0.05 + growth * number, 0.3)
     assert_allclose(measure_rates(n_rows, n_estimators=260), expected, atol=4e-4)
+
+
+@pytest.mark.parametrize(
+    ("n_classes", "parameters", "stops_early", "first"),
+    [
+        (0, {}, True, 0.025),
+        (0, {}, False, 0.025),  # of the model that is grown anew
+        (0, {"early_stopping": False}, False, 0.05),
+        (0, {"n_estimators": 50}, True, 0.05),
+        (2, {}, True, 0.05),
+    ],
+)
+def test_numbers_start_slowly_where_there_are_rounds_enough(
+    n_classes, parameters, stops_early, first
+):
+    kind = LHBoostClassifier if n_classes else LHBoostRegressor
+    plan = BoostingParams.read(kind(**parameters)).resolve(
+        n_columns=3, n_numbers=3, n_rows=500, weights=Weights(None), seed=0,
+        stops_early=stops_early, n_classes=n_classes,
+    )  # fmt: skip
+    assert plan.learning_rate == first
 
 
 def test_a_rate_that_is_given_stays():

@@ -138,8 +138,8 @@ PARAMETERS = {
 BOOSTING_PARAMETERS = {
     "learning_rate": """float or "auto"
     Factor on what each tree adds; "auto" rises from 0.05 in the first round, 0.025 for
-    numbers, by 0.0005 a round to 0.3, by 0.0015 up to 1,000 and above 20,000 rows: noisy
-    tables stop in time, and clear ones need fewer rounds.""",
+    numbers with 600 rounds or more, by 0.0005 a round to 0.3, by 0.0015 up to 1,000 and above
+    20,000 rows: noisy tables stop in time, and clear ones need fewer rounds.""",
     "n_estimators": """int or "auto"
     Largest number of rounds; each adds one tree. "auto" is 600, with more than two classes
     1000, and 100 without early stopping.""",

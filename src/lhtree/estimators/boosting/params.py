@@ -226,11 +226,17 @@ class BoostingParams:
             return ROUNDS
         return ROUNDS_OF_CLASSES if n_classes > 2 else ROUNDS_AT_MOST
 
-    def _plan_rates(self, n_rows: int, n_classes: int) -> tuple[float, float, float]:
+    def _plan_rates(
+        self, n_rows: int, n_classes: int
+    ) -> tuple[float, float, float]:
         """Return the first rate, its growth from round to round, and the largest rate."""
         if is_auto(self.learning_rate):
             is_between = ROWS_OF_FEW_ROUNDS < n_rows <= MANY_ROWS
-            first_rate = FIRST_RATE if n_classes > 0 else FIRST_RATE_OF_NUMBERS
+            # A model that is grown anew from all rows has the rates of the first.
+            stops_early = self.stops_early(n_rows, has_validation=True)
+            n_rounds = self.count_rounds(stops_early=stops_early, n_classes=n_classes)
+            is_slow = n_classes == 0 and n_rounds >= ROUNDS_AT_MOST
+            first_rate = FIRST_RATE_OF_NUMBERS if is_slow else FIRST_RATE
             return first_rate, RATE_GROWTH if is_between else FASTER_GROWTH, MOST_RATE
         return float(self.learning_rate), 0.0, float(self.learning_rate)
 
