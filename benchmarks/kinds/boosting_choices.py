@@ -41,7 +41,8 @@ class Choice(NamedTuple):
 
 CHOICES = {
     "first_rate": Choice(
-        "Learning rate of the first round", "0.05; 0.025 for numbers", (0.025, 0.1),
+        "Learning rate of the first round", "0.05; 0.025 for numbers with 600 rounds",
+        (0.025, 0.1),
         ("FIRST_RATE", "FIRST_RATE_OF_NUMBERS"),
     ),
     "rate_growth": Choice(

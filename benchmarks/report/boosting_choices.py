@@ -109,5 +109,5 @@ def make_page(found: list[Line]) -> str:
 
 def write(path: Path, out: Path) -> list[Path]:
     """Write the page, in the folder ``design`` beside `out`."""
-    page = make_page(lines.read(path, *KEY, "build"))
-    return [summary.write_design(out, "boosting-choices", page)]
+    found = [line for line in lines.read(path, *KEY, "build") if "over_s" not in line]
+    return [summary.write_design(out, "boosting-choices", make_page(found))]

@@ -68,7 +68,7 @@ def test_the_page_compares_every_value_with_the_default(found):
     text = page.make_page(found)
     row = "-1.00 ± 0.00 | -1.00 ± 0.00 | +0.00 ± 0.00 | 4/0/0 | 1.00 |"
     assert text.count(row) == len(boosting_choices.VARIANTS) - 1
-    assert "Default: 0.05; 0.025 for numbers." in text
+    assert "Default: 0.05; 0.025 for numbers with 600 rounds." in text
 
 
 def test_the_page_says_which_default_the_first_lines_have(found):

@@ -32,6 +32,7 @@ def write_lines(path, found):
         ("boosting", "boosting.md"),
         ("engine_speed", "../design/engine-speed.md"),
         ("engine_choices", "../design/engine-choices.md"),
+        ("boosting_choices", "../design/boosting-choices.md"),
     ],
 )
 def test_committed_pages_are_made_from_committed_lines(page, name, tmp_path):
