@@ -73,6 +73,7 @@ KINDS = {
         "speed", "list_boosts", "measure_boosts", n_workers=1, is_fresh=True, is_by_build=True
     ),
     "engine_choices": Kind("engine_choices", n_seeds=3, n_workers=1, is_by_build=True),
+    "boosting_choices": Kind("boosting_choices", n_seeds=2, n_workers=1, is_by_build=True),
     "dask": Kind("dask", n_workers=1, limit=math.inf, is_fresh=True),
 }  # fmt: skip
 

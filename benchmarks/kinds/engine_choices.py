@@ -10,11 +10,9 @@ grow other models.
 from __future__ import annotations
 
 import functools
-import math
 import shutil
 import subprocess
 import sys
-import time
 from argparse import Namespace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -23,12 +21,13 @@ import numpy as np
 from sklearn.model_selection import train_test_split
 
 from benchmarks import data, lines
+from benchmarks.kinds import choices
+from benchmarks.kinds.choices import DEFAULT
 from benchmarks.lines import REPOSITORY, Line
 from lhtree import LHBoostClassifier, LHBoostRegressor
 from lhtree.estimators.boosting import params as boosting_params
 from lhtree.training.plan import BoostingPlan
 
-KEY = ("data", "split", "choice", "value")
 N_ROUNDS, N_SPLITS = 100, 3
 ROUNDS = {
     "n_estimators": N_ROUNDS,
@@ -38,7 +37,6 @@ ROUNDS = {
 }
 MAX_ROWS, MAX_VALUES = 5_000, 1_000_000  # of a table
 CURVES = "curves"
-DEFAULT = ("default", "")
 
 
 class Choice(NamedTuple):
@@ -139,10 +137,9 @@ VARIANTS = [DEFAULT, *((each.name, f"{v:g}") for each in CHOICES for v in each.v
 
 def list_jobs(options: Namespace) -> list[Line]:
     """Return splits of the tables to choose by, and of the curves, for each value."""
-    tables = [name for name, table in data.list_tables().items() if table.role == "choose"]
-    splits = range(options.seeds)
-    keys = [(name, i, *each) for name in (CURVES, *tables) for i in splits for each in VARIANTS]
-    return [dict(zip(KEY, key, strict=True)) for key in keys]
+    tables = (CURVES, *choices.list_tables())
+    places = [(name, split) for name in tables for split in range(options.seeds)]
+    return choices.make_jobs(places, VARIANTS)
 
 
 # ---- Cores
@@ -203,8 +200,7 @@ def call(*command: str | Path) -> str:
 def read_table(name: str) -> tuple[Any, Any]:
     """Return training rows, not too many, and targets; classes are two."""
     X, y = data.make_curves() if name == CURVES else data.load(name)[:2]
-    row = np.random.default_rng(0).permutation(len(y))[: min(MAX_ROWS, MAX_VALUES // X.shape[1])]
-    X, y = X[row] if isinstance(X, np.ndarray) else X.iloc[row], y[row]
+    X, y = choices.draw_rows(X, y, min(MAX_ROWS, MAX_VALUES // X.shape[1]), seed=0)
     if data.is_of_numbers(name):
         return X, y.astype(np.float64)
     _, code, count = np.unique(y, return_inverse=True, return_counts=True)
@@ -216,9 +212,8 @@ def make_model(X: Any, *, is_number: bool, choice: str, value: str) -> Any:
     shrinkage: dict[str, Any] = {"shrinkage": float(value)} if choice == "shrinkage" else {}
     vars(boosting_params)["BoostingPlan"] = functools.partial(BoostingPlan, **shrinkage)
     settings: dict[str, Any] = {"early_stopping": False, "n_jobs": 1, **ROUNDS}
-    if choice == "max_terms":  # square roots of the number of columns of numbers
-        n_columns = X.shape[1] - len(data.find_text(X))
-        settings[choice] = max(2, int(float(value) * math.sqrt(n_columns)))
+    if choice == "max_terms":
+        settings[choice] = choices.count_terms(X, float(value))
     elif choice in ("n_hyperplanes", "max_bins"):
         settings[choice] = int(value)
         if choice == "max_bins":
@@ -234,8 +229,6 @@ def measure(job: Line) -> Line:
         X, y, test_size=0.25, random_state=job["split"], stratify=None if is_number else y
     )
     model = make_model(X, is_number=is_number, choice=job["choice"], value=job["value"])
-    start = time.process_time()
-    model.fit(X, y)
-    cpu = round(time.process_time() - start, 4)
+    cpu = choices.time_fit(model, X, y)
     score = round(100 * float(model.score(X_test, y_test)), 4)
     return {"measure": "R2" if is_number else "accuracy", "score": score, "cpu_s": cpu}

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from benchmarks import lines
-from benchmarks.report import accuracy, comparison, engine_choices, speed
+from benchmarks.report import accuracy, boosting_choices, comparison, engine_choices, speed
 
 DOCS = Path(__file__).parents[2] / "docs"
 
@@ -31,6 +31,7 @@ PAGES: dict[str, tuple[str, Writer]] = {
     "boosting": ("comparison", comparison.write),
     "engine_speed": ("engine_speed", speed.write_engine),
     "engine_choices": ("engine_choices", engine_choices.write),
+    "boosting_choices": ("boosting_choices", boosting_choices.write),
 }
 
 

@@ -76,7 +76,7 @@ def make_rank_table(measured: list[Line], present: list[str]) -> str:
         digits = (2, 2, 2, 3, 2, 3)
         texts = [f"{column[j]:.{d}f}" for column, d in zip(columns.values(), digits, strict=True)]
         wins = [
-            " / ".join(map(str, summary.count_wins(table[:, present.index(m)], table[:, j])))
+            " / ".join(map(str, summary.count_wins(table[:, present.index(m)] - table[:, j])))
             if m != present[j]
             else ""
             for m in ours

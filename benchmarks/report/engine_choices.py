@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 
 import numpy as np
 
 from benchmarks import lines
+from benchmarks.kinds.choices import DEFAULT, KEY
 from benchmarks.kinds.engine_choices import (
     CHOICES,
     CURVES,
-    DEFAULT,
-    KEY,
     MAX_ROWS,
     MAX_VALUES,
     N_ROUNDS,
@@ -21,7 +19,7 @@ from benchmarks.kinds.engine_choices import (
 )
 from benchmarks.lines import Line
 from benchmarks.report import summary
-from benchmarks.report.summary import TIE, make_table
+from benchmarks.report.summary import TIE, count_wins, format_change, format_ratio, make_table
 
 TOP = f"""# Choices of the exact engine
 
@@ -77,26 +75,17 @@ def make_row(label: str, own: Summary, default: Summary) -> list[str]:
     for measure_ in ("accuracy", "R2"):
         chosen = [name for name in differences if own[name][0] == measure_]
         gain = np.array([differences[name] for name in chosen])
-        error = gain.std(ddof=1) / math.sqrt(len(gain))
         cells.append(f"{np.mean([own[name][1] for name in chosen]):.2f}")
-        cells.append("" if own is default else f"{gain.mean():+.2f} ± {error:.2f}")
-    gain = np.array(list(differences.values()))
-    n_wins, n_losses = int((gain > TIE).sum()), int((gain < -TIE).sum())
-    counts = f"{n_wins}/{len(gain) - n_wins - n_losses}/{n_losses}"
-    ratio = math.exp(np.mean([math.log(own[name][2] / default[name][2]) for name in names]))
+        cells.append("" if own is default else format_change(gain))
+    counts = "/".join(map(str, count_wins(np.array(list(differences.values())))))
+    ratio = format_ratio(np.log([own[name][2] / default[name][2] for name in names]))
     curves = f"{own[CURVES][1]:.1f}" if CURVES in names else ""
-    return [*cells, "" if own is default else counts, f"{ratio:.2f}", curves]
-
-
-def choose_newest(found: list[Line], choice: str) -> list[Line]:
-    """Return the lines that have the sources of the last one of a choice."""
-    builds = [line["build"] for line in found if line["choice"] == choice]
-    return [line for line in found if builds and line["build"] == builds[-1]]
+    return [*cells, "" if own is default else counts, ratio, curves]
 
 
 def make_section(found: list[Line], choice: Choice) -> list[str]:
     """Return the table and the verdict of a choice, from lines of the same sources."""
-    newest = choose_newest(found, choice.name)
+    newest = summary.choose_newest(found, choice.name)
     default = summarize(newest, *DEFAULT)
     if not default:
         return [f"## {choice.title}", "Not measured."]
@@ -105,7 +94,7 @@ def make_section(found: list[Line], choice: Choice) -> list[str]:
     rows = [make_row(f"**{choice.values[0]:g}**", default, default)]
     for value in choice.values[1:]:
         own = summarize(newest, choice.name, f"{value:g}")
-        blank = [f"{value:g}", "not measured", *[""] * (len(HEADER) - 2)]
+        blank = summary.leave_blank(f"{value:g}", HEADER)
         rows.append(make_row(f"{value:g}", own, default) if own else blank)
     counts = f"{kinds.count('accuracy')} tables for accuracy, {kinds.count('R2')} for R2"
     source = f"Sources of commit {commits}; {counts}."

@@ -99,10 +99,9 @@ def rank(table: Floats, *, is_loss: bool = False) -> Floats:
     return ranks
 
 
-def count_wins(mine: Floats, theirs: Floats) -> tuple[int, int, int]:
-    """Return on how many data sets mine is better, about equal, and worse, in percent."""
-    gap = mine - theirs
-    return int((gap >= TIE).sum()), int((np.abs(gap) < TIE).sum()), int((gap <= -TIE).sum())
+def count_wins(gap: Floats, tie: float = TIE) -> tuple[int, int, int]:
+    """Return on how many data sets the gap is above zero, about zero, and below."""
+    return int((gap >= tie).sum()), int((np.abs(gap) < tie).sum()), int((gap <= -tie).sum())
 
 
 def compute_critical_difference(n_models: int, n_datasets: int) -> float:
@@ -127,6 +126,29 @@ def make_table(header: Sequence[str], rows: Iterable[Sequence[object]], n_left: 
     """Return a Markdown table; all columns but the first ones are aligned to the right."""
     marks = ["---"] * n_left + ["---:"] * (len(header) - n_left)
     return "\n".join("| " + " | ".join(map(str, row)) + " |" for row in [header, marks, *rows])
+
+
+def choose_newest(found: list[Line], choice: str) -> list[Line]:
+    """Return the lines that have the sources of the last one of a choice."""
+    builds = [line["build"] for line in found if line["choice"] == choice]
+    return [line for line in found if builds and line["build"] == builds[-1]]
+
+
+def format_change(changes: Floats) -> str:
+    """Return a mean over tables ± its standard error, or nothing."""
+    if len(changes) < 2:
+        return ""
+    return f"{changes.mean():+.2f} ± {changes.std(ddof=1) / math.sqrt(len(changes)):.2f}"
+
+
+def format_ratio(logarithms: Floats) -> str:
+    """Return the geometric mean of ratios."""
+    return f"{math.exp(logarithms.mean()):.2f}"
+
+
+def leave_blank(label: str, header: Sequence[str]) -> list[str]:
+    """Return the row of what was not measured."""
+    return [label, "not measured", *[""] * (len(header) - 2)]
 
 
 def format_result(result: Result | None, *, is_best: bool = False) -> str:

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from benchmarks import data, lines, run
-from benchmarks.kinds import engine_choices
+from benchmarks.kinds import choices, engine_choices
 from benchmarks.report import engine_choices as page
+from benchmarks.report import summary
 from lhtree.estimators.boosting import params as boosting_params
 from lhtree.training.plan import BoostingPlan
 
@@ -77,26 +78,26 @@ def test_splits_and_values_of_the_tables_to_choose_by_are_listed(monkeypatch):
     jobs = engine_choices.list_jobs(Namespace(seeds=3))
     assert len(jobs) == 2 * 3 * len(engine_choices.VARIANTS)
     assert {job["data"] for job in jobs} == {"a", engine_choices.CURVES}
-    assert tuple(jobs[0].values()) == (engine_choices.CURVES, 0, *engine_choices.DEFAULT)
+    assert tuple(jobs[0].values()) == (engine_choices.CURVES, 0, *choices.DEFAULT)
 
 
 def test_lines_of_other_sources_are_measured_anew_and_mixed_with_none(found, tmp_path):
     out, kind = tmp_path / "lines.jsonl", run.KINDS["engine_choices"]
-    jobs = [{name: line[name] for name in engine_choices.KEY} for line in found]
+    jobs = [{name: line[name] for name in choices.KEY} for line in found]
     for line in found[:-1]:
         lines.append(out, {**line, "build": "older"})
     assert run.drop_done(jobs, out, kind) == jobs
     for line in found[:7]:
         lines.append(out, {**line, "build": lines.compute_build()})
     assert run.drop_done(jobs, out, kind) == jobs[7:]
-    newest = page.choose_newest(lines.read(out, *engine_choices.KEY, "build"), "grid_bits")
+    newest = summary.choose_newest(lines.read(out, *choices.KEY, "build"), "grid_bits")
     assert len(newest) == 7
 
 
 def test_settings_share_the_core_of_the_default(tmp_path):
     (tmp_path / "default-.so").touch()
     core = engine_choices.build_core(tmp_path, ("n_hyperplanes", "3"))
-    assert core == engine_choices.build_core(tmp_path, engine_choices.DEFAULT)
+    assert core == engine_choices.build_core(tmp_path, choices.DEFAULT)
 
 
 def test_the_page_compares_every_value_with_the_default(found):

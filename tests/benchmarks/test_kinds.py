@@ -80,6 +80,7 @@ SMALL = {
     "robustness": ("--tasks", "frame", "--datasets", "mixed"),
     "speed": ("--tasks", "import"),
     "engine_choices": ("--datasets", "curves", "--choices", "shrinkage"),
+    "boosting_choices": ("--datasets", "wdbc", "--choices", "shrinkage"),
 }
 
 
@@ -92,7 +93,7 @@ def test_a_kind_goes_from_the_command_line_to_its_lines(kind, tmp_path, monkeypa
     command = [kind, *SMALL[kind], "--seeds", "1", "--offline", "--out", str(out)]
     assert run.main(command) == 0
     found = lines.read(out)
-    assert len(found) == {"defaults": 3, "engine_choices": 2}.get(kind, 1)
+    assert len(found) == {"defaults": 3, "engine_choices": 2, "boosting_choices": 2}.get(kind, 1)
     for line in found:
         assert line["build"] == lines.compute_build()
         assert not {"error", "over_s"} & set(line)
