@@ -432,8 +432,8 @@ def make_robustness_page(measured: list[Line]) -> str:
         "`python -m benchmarks.run robustness`;\ndo not edit it.",
         "Accuracy on test rows in percent, means over 80/20 splits. HistGB is scikit-learn's\n"
         "`HistGradientBoostingClassifier` with its defaults.",
-        "**The lines are of the forest of version 0.1**, before it moved to the exact engine; the\n"
-        "command measures them again.",
+        "**The lines are of the forest of version 0.1**, before it moved to the exact engine;\n"
+        "the command measures them again.",
     ]
     for task, title in TITLES.items():
         every = [line for line in measured if line["task"] == task]

@@ -343,9 +343,9 @@ class LHForestClassifier(OnCluster, local.LHForestClassifier):
 
     It takes the parameters of :class:`lhtree.LHForestClassifier`, with the same defaults,
     and one more. All presets grow on the engine of version 0.1, on which a local fit grows with
-    ``preset="paper"`` only; the trees are those of such a local fit: nodes with more than `row_limit` rows
-    grow in rounds, from sums that merge over the partitions; the rows of smaller nodes
-    come together on one worker each, which finishes them. The client sees no row.
+    ``preset="paper"`` only; the trees are those of such a local fit. Nodes with more than
+    `row_limit` rows grow in rounds, from sums that merge over the partitions; the rows of
+    smaller nodes come together on one worker each, which finishes them. The client sees no row.
 
     Sums are merged in the order of the partitions. Where they are exact (small integers,
     ``standardize=False``) the trees are the same bit for bit; elsewhere rounding may

@@ -226,9 +226,7 @@ class BoostingParams:
             return ROUNDS
         return ROUNDS_OF_CLASSES if n_classes > 2 else ROUNDS_AT_MOST
 
-    def _plan_rates(
-        self, n_rows: int, n_classes: int
-    ) -> tuple[float, float, float]:
+    def _plan_rates(self, n_rows: int, n_classes: int) -> tuple[float, float, float]:
         """Return the first rate, its growth from round to round, and the largest rate."""
         if is_auto(self.learning_rate):
             is_between = ROWS_OF_FEW_ROUNDS < n_rows <= MANY_ROWS
