@@ -18,11 +18,12 @@ repository=$(cd "$(dirname "$0")/.." && pwd)
 python=${PYTHON:-python}
 export CXX=${CXX:-g++}
 
-# The first five are for the exact engine, the others for that of version 0.1. A file that
+# The first six are for the exact engine, the others for that of version 0.1. A file that
 # is gone is an error of pytest.
 default_tests=(
   tests/native/test_exact_cases.py
   tests/native/test_exact_forests.py
+  tests/native/test_exact_class_forests.py
   tests/native/test_exact_refusals.py
   tests/native/test_interrupts.py
   tests/estimators/test_boosting.py
