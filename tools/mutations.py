@@ -270,9 +270,6 @@ EXACT = (
         forest_columns_constant=("native/grow/averaged.hpp", "if (above >= 0) std::copy_n", "if (above >= 0 && word_.size() % 2) std::fill_n(word_.begin() + first, n_words_, ~std::uint64_t{0}); else if (above >= 0) std::copy_n"),
         forest_lanes=("native/grow/averaged.hpp", "      std::fill_n(of_bin, n_lanes, Row{});\n", ""),
         forest_entries_absent=("native/grow/averaged.hpp", "      cell_[table_.layout.column[j].zero_bin] += rest;\n", ""),
-        forest_shares=("native/grow/forest.hpp", "return static_cast<std::int32_t>(base::divide(twice + base::Wide{weight, 0}, 2 * weight));", "return static_cast<std::int32_t>(base::divide(twice, 2 * weight));"),
-        forest_pruned_ties=("native/grow/forest.hpp", "if (gain[k] > price *", "if (gain[k] >= price *"),
-        forest_balance=("native/grow/forest.hpp", "(static_cast<double>(n_present) * static_cast<double>(sum[c]))", "(static_cast<double>(sum.size()) * static_cast<double>(sum[c]))"),
         forest_words=("native/grow/averaged.hpp", "      if (!is_small) empty_words(marks);\n", ""),
         forest_term_price=("native/grow/averaged.hpp", "std::max(rest, 0.0) / h * plan_.hyperplanes.unit_weight", "std::max(rest, 0.0) / h"),
         forest_gap_middle=("native/split/columns.hpp", "(present[k] + present[k + 1]) / 2", "present[k]"),
@@ -357,6 +354,12 @@ FORESTS = (
         quantile_share=("model/leaf_rows.py", "weight /= np.repeat(np.add.reduceat(weight, start[:-1]), self.size)", "weight /= 1"),
         interval_rank=("model/conformity.py", "outside = (total + 1.0) * (1.0 - coverage) / 2", "outside = total * (1.0 - coverage) / 2"),
         interval_step=("model/conformity.py", "high - min(self.step * (half_high - high), most)", "high"),
+    ),
+    plant(
+        "native/test_exact_class_forests.py",
+        forest_shares=("native/grow/forest.hpp", "return static_cast<std::int32_t>(base::divide(twice + base::Wide{weight, 0}, 2 * weight));", "return static_cast<std::int32_t>(base::divide(twice, 2 * weight));"),
+        forest_pruned_ties=("native/grow/forest.hpp", "if (gain[k] > price *", "if (gain[k] >= price *"),
+        forest_balance=("native/grow/forest.hpp", "(static_cast<double>(n_present) * static_cast<double>(sum[c]))", "(static_cast<double>(sum.size()) * static_cast<double>(sum[c]))"),
     ),
 )
 # fmt: on

@@ -179,3 +179,16 @@ def test_rows_on_a_hyperplane_go_right(share, n):
     _, encoded = learn(X, case.n_codes, None)
     trees["cut"] = raise_cuts(trees, leaf, encoded.z)
     check_walk(columns, found, case)
+
+
+@pytest.mark.parametrize("column", [0, 1, 2])
+def test_gaps_of_any_column_fill_their_terms(column):
+    rng = np.random.default_rng(column)
+    X = rng.normal(size=(200, 3))
+    X[rng.random(200) < 0.3, column] = np.nan
+    plan = boosting.Plan(n_rounds=3, n_hyperplanes=1, min_weight=0, max_leaf_nodes=8)
+    case = make_case((X, np.zeros(3, dtype=np.int32), None), ("squared_error", 1), plan, 0)
+    signal = np.nan_to_num(X).sum(axis=1)
+    columns, found = boost(replace(case, y=(2**20 * signal).astype(np.int32)))
+    assert np.isin(found["trees"]["feature"], column).any()
+    check_walk(columns, found, case)
