@@ -106,7 +106,7 @@ run_tests() (
   if [[ $sanitizers == thread ]]; then
     # This sanitizer dies when a forked process starts threads, and polars, which
     # brings an allocator of its own, cannot even be imported under it.
-    left_out+=" and not after_a_fork and not polars"
+    left_out+=" and not after_a_fork and not polars and not both_libraries"
   fi
   cd "$repository"
   preload "$sanitizers" "$folder/report"
