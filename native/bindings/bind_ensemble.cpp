@@ -1,4 +1,4 @@
-// What boosted trees say of rows: sums of leaves, leaves, contributions.
+// What trees say of rows: sums of leaves, leaves, contributions.
 #include <algorithm>
 #include <array>
 #include <bit>

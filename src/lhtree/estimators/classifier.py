@@ -188,8 +188,12 @@ class TreeClassifier(ClassifierMixin, TreeEstimator):
         ndarray of shape (n_samples,)
             Labels from ``classes_``.
         """
-        score = self._score_rows(X)
-        return self.classes_[predict_classes(score)]
+        score = self._score_rows(X)  # refuses a classifier that is not fitted
+        return self.classes_[self._choose(score)]
+
+    def _choose(self, score):
+        """Return the index of the class that each row has by its scores."""
+        return predict_classes(score)
 
     @property
     def n_estimators_(self):

@@ -3,7 +3,6 @@
 import numpy as np
 from sklearn.metrics import accuracy_score
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted
 
 from lhtree.data.reading import read_rows
 from lhtree.data.warn import warn
@@ -19,7 +18,6 @@ from lhtree.estimators.samples import keep_positive, read_samples
 from lhtree.model.ensemble import Ensemble
 from lhtree.model.prediction import normalize_scores
 from lhtree.model.votes import UNCALIBRATED, count_votes
-from lhtree.training.averaging import list_draws
 from lhtree.training.progress import Progress
 
 OWN_TEXTS = {
@@ -247,47 +245,7 @@ class LHForestClassifier(EstimatorSequence, TreeClassifier):
             return super()._normalize(score)
         return normalize_scores(score, *getattr(self, "calibration_", UNCALIBRATED))
 
-    def predict(self, X):
-        """Return the most probable class of each row, the first in a tie.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows with the columns of the training data.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            Labels from ``classes_``.
-        """
-        check_is_fitted(self)
+    def _choose(self, score):
         if not isinstance(self.forest_, Ensemble):
-            return super().predict(X)
-        return self.classes_[self._score_rows(X).argmax(axis=1)]
-
-    @property
-    def n_estimators_(self):
-        """Number of estimators grown.
-
-        Returns
-        -------
-        int
-            What `n_estimators` came to.
-        """
-        check_is_fitted(self)
-        return self.voting_.count_estimators(self.forest_)
-
-    @property
-    def estimators_samples_(self):
-        """The rows that each estimator drew.
-
-        Returns
-        -------
-        list of ndarray
-            Positions in the training rows, ascending; with `bootstrap`, a row that was drawn
-            twice is there twice.
-        """
-        check_is_fitted(self)
-        draws = list_draws(self._seed, self.n_estimators_, self._draw)
-        position = getattr(self, "_position", None)
-        return [row if position is None else position[row] for row in draws]
+            return super()._choose(score)
+        return score.argmax(axis=1)

@@ -7,25 +7,28 @@ from collections.abc import Sequence
 
 FEWEST, MOST = 15, 100  # estimators, if the size of the table decides
 MOST_NUMBERS = 150_000_000  # read at the roots of all estimators together
-FEWEST_OF_ENGINE = 30
-MOST_DRAWN_NUMBERS = 150_000_000  # bins that the roots of all estimators of the engine look at
+FEWEST_OF_ENGINE = 30  # on the exact engine
 BATCH = 20  # estimators to add before the next out-of-bag score
 LEAST_GAIN = 0.001  # of the out-of-bag score; less does not count as an improvement
 PATIENCE = 2  # batches without improvement
 
 
-def choose_n_estimators(n_rows: int, n_columns: int, n_trees: int) -> int:
+def choose_n_estimators(n_rows: int, n_columns: int, n_trees: int, *, fewest: int = FEWEST) -> int:
     """Return the number of estimators for a table of this size.
 
     It is 100 while the estimators read at most 150 million numbers at their roots, and
-    fewer for larger tables, but at least 15.
+    fewer for larger tables, but at least `fewest`.
 
     Parameters
     ----------
-    n_rows, n_columns : int
-        Size of the encoded table.
+    n_rows : int
+        Number of rows.
+    n_columns : int
+        Number of columns that a root reads: on the exact engine, those that a node draws.
     n_trees : int
-        Trees per estimator: one for two classes, otherwise one per class.
+        Trees per estimator: one for two classes and numbers, otherwise one per class.
+    fewest : int
+        Smallest number.
 
     Returns
     -------
@@ -39,38 +42,7 @@ def choose_n_estimators(n_rows: int, n_columns: int, n_trees: int) -> int:
     >>> choose_n_estimators(40_000, 50, 5)
     15
     """
-    return max(FEWEST, min(MOST, MOST_NUMBERS // (n_rows * n_columns * n_trees)))
-
-
-def choose_engine_size(n_rows: int, n_drawn: int, n_trees: int) -> int:
-    """Return the number of estimators on the exact engine, where a node looks at what it draws.
-
-    It is 100 while the roots look at no more than 150 million bins, and fewer for larger tables,
-    but at least 30.
-
-    Parameters
-    ----------
-    n_rows : int
-        Number of rows.
-    n_drawn : int
-        Columns that a node draws.
-    n_trees : int
-        Trees per estimator: one for numbers and two classes, otherwise one per class.
-
-    Returns
-    -------
-    int
-        Number of estimators.
-
-    Examples
-    --------
-    >>> choose_engine_size(4_435, 12, 6)
-    100
-    >>> choose_engine_size(40_000, 14, 5)
-    53
-    """
-    most = MOST_DRAWN_NUMBERS // (n_rows * n_drawn * n_trees)
-    return max(FEWEST_OF_ENGINE, min(MOST, most))
+    return max(fewest, min(MOST, MOST_NUMBERS // (n_rows * n_columns * n_trees)))
 
 
 def schedule_beta(

@@ -24,7 +24,7 @@ from lhtree.estimators.params import (
     is_auto,
 )
 from lhtree.model.ensemble_validation import MOST_AVERAGED
-from lhtree.training.forest_size import choose_engine_size
+from lhtree.training.forest_size import FEWEST_OF_ENGINE, choose_n_estimators
 from lhtree.training.plan import NO_MAX_DEPTH, AveragedPlan, Draw
 from lhtree.training.targets import Weights
 
@@ -93,7 +93,10 @@ class AveragingParams:
     def count_estimators(self, n_old: int, n_rows: int, n_drawn: int, n_trees: int) -> int:
         """Return the final number of estimators."""
         wanted = self.shared.limit_estimators(n_old)
-        return wanted or max(n_old, choose_engine_size(n_rows, n_drawn, n_trees))
+        if wanted is not None:
+            return wanted
+        size = choose_n_estimators(n_rows, n_drawn, n_trees, fewest=FEWEST_OF_ENGINE)
+        return max(n_old, size)
 
     def resolve(
         self,

@@ -17,7 +17,6 @@ from lhtree.estimators.base import TreeEstimator, restored_on_error, with_callba
 from lhtree.estimators.docstrings import describe_averaging
 from lhtree.estimators.params import count_threads
 from lhtree.estimators.samples import keep_positive, read_samples
-from lhtree.training.averaging import list_draws
 from lhtree.training.progress import Progress
 
 LEAVES_AT_ONCE = 2**22  # of a row in a tree
@@ -275,30 +274,3 @@ class LHForestRegressor(EstimatorSequence, RegressorMixin, TreeEstimator):
         for first in range(0, rows.shape[0], size):
             block = rows[first : first + size]
             yield self.forest_.locate_leaves(block, n_threads=n_threads)
-
-    @property
-    def n_estimators_(self):
-        """Number of estimators grown.
-
-        Returns
-        -------
-        int
-            What `n_estimators` came to.
-        """
-        check_is_fitted(self)
-        return len(self.forest_)
-
-    @property
-    def estimators_samples_(self):
-        """The rows that each estimator drew.
-
-        Returns
-        -------
-        list of ndarray
-            Positions in the training rows, ascending; with `bootstrap`, a row that was drawn
-            twice is there twice.
-        """
-        check_is_fitted(self)
-        draws = list_draws(self._seed, len(self.forest_), self._draw)
-        position = getattr(self, "_position", None)
-        return [row if position is None else position[row] for row in draws]
